@@ -107,3 +107,14 @@ func (s *BackupSpec) Packing() Compression {
 	}
 	return s.Compression
 }
+
+// DefaultVerificationTimeout is BackupVerification.TimeoutInSecond where it is not set.
+const DefaultVerificationTimeout = 3600
+
+// VerificationSchedule is the cron expression by which backups are verified, or "".
+func (s *BackupSpec) VerificationSchedule() string {
+	if s.Verification == nil {
+		return ""
+	}
+	return strings.TrimSpace(s.Verification.Schedule)
+}

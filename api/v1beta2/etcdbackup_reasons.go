@@ -250,3 +250,25 @@ const (
 	// away; nothing to do for the past.
 	BackupReasonArchiveGap = "ArchiveGap"
 )
+
+// The reasons of ConditionVerified of an EtcdBackup beside those of the failure of an EtcdRestore,
+// and of events about verifications.
+const (
+	// BackupReasonVerified: the backup that was verified last is good: etcd has served just what
+	// was backed up. Nothing to do.
+	BackupReasonVerified = "BackupVerified"
+	// BackupReasonNotVerified: no backup was verified yet. Wait; if it lasts, follow the message.
+	BackupReasonNotVerified = "NotVerified"
+	// BackupReasonVerificationStarted: an EtcdRestore verifies a backup. Nothing to do.
+	BackupReasonVerificationStarted = "VerificationStarted"
+	// BackupReasonVerificationDeleted: the EtcdRestore of a verification is deleted, since its
+	// result is recorded and there is a newer one, or since spec.verification was removed. Nothing
+	// to do.
+	BackupReasonVerificationDeleted = "VerificationDeleted"
+	// BackupReasonVerificationFailed: a backup could not be proved. Follow the message: it has the
+	// failure of the EtcdRestore that verified it.
+	BackupReasonVerificationFailed = "VerificationFailed"
+	// BackupReasonVerifierMissing: nothing is verified, since Kubernetes knows no EtcdRestores.
+	// Install etcd-restore-operator, or remove spec.verification.
+	BackupReasonVerifierMissing = "VerifierMissing"
+)

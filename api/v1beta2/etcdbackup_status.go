@@ -122,6 +122,9 @@ type BackupStatus struct {
 	// The archive of the changes between the snapshots. Unset without spec.archive.
 	// +optional
 	Archive *ArchiveStatus `json:"archive,omitempty"`
+	// What is known of verifications. Only with spec.verification.
+	// +optional
+	Verification *VerificationStatus `json:"verification,omitempty"`
 	// The last backups that ended, newest first. The newest good one and the newest
 	// failed one are always among them.
 	// +optional
@@ -216,6 +219,52 @@ type BackupFailure struct {
 	Reason string `json:"reason"`
 	// What is wrong, and what to do.
 	Message string `json:"message"`
+}
+
+// VerificationStatus is what is known of the verifications of an EtcdBackup.
+type VerificationStatus struct {
+	// When a backup was last proved by restoring it.
+	// +optional
+	// +nullable
+	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
+	// The verification that ended last.
+	// +optional
+	Last *VerificationRecord `json:"last,omitempty"`
+	// From when on the times of spec.verification.schedule count.
+	// +optional
+	Clock *BackupClock `json:"clock,omitempty"`
+	// When the next verification is due. Only with spec.verification.schedule.
+	// +optional
+	// +nullable
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+}
+
+// VerificationRecord is a verification that has ended.
+type VerificationRecord struct {
+	// The name of the EtcdRestore that verified.
+	Name string `json:"name"`
+	// The backup that was verified: the name of its entry in status.history.
+	Backup string `json:"backup"`
+	// Whether etcd served just what was backed up.
+	Succeeded bool `json:"succeeded"`
+	// When its EtcdRestore was created.
+	StartTime metav1.Time `json:"startTime"`
+	// When it ended.
+	CompletionTime metav1.Time `json:"completionTime"`
+	// Why it failed, in a word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Why it failed, in a sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// The version of the etcd that served the backup, and how many keys it served.
+	// +optional
+	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// +optional
+	TotalKeys int64 `json:"totalKeys,omitempty"`
+	// The revision up to which the archive was verified with the backup; 0: without it.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
 }
 
 // BackupClock is the state from which the due times of a repeated backup are computed. It
@@ -356,6 +405,12 @@ type BackupRecord struct {
 	// than etcd 3.5.16, if a compaction came between, or if it did not answer in time.
 	// +optional
 	Hash *SnapshotHash `json:"hash,omitempty"`
+	// The version of the source, such as 3.6.16. Absent in records of older operators.
+	// +optional
+	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// How its newest verification ended (spec.verification). Absent if there was none.
+	// +optional
+	Verification *VerificationRecord `json:"verification,omitempty"`
 	// etcd's own id of the cluster.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`

@@ -1,6 +1,7 @@
 package v1beta2
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -23,6 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`,priority=1,description="When the next backup is due"
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.etcdRevision`,priority=1,description="The revision of the newest good backup"
 // +kubebuilder:printcolumn:name="Recovery Point",type=date,JSONPath=`.status.archive.recoveryTime`,priority=1,description="Whatever was written longer ago is in the archive"
+// +kubebuilder:printcolumn:name="Verified",type=date,JSONPath=`.status.verification.lastVerifiedTime`,priority=1,description="When a backup was last proved by restoring it"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.failure.reason`,priority=1,description="Why the last backup or attempt failed, or why the spec is refused"
 type EtcdBackup struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -182,6 +184,12 @@ type BackupSpec struct {
 	// +optional
 	Archive *BackupArchive `json:"archive,omitempty"`
 
+	// Proves backups by restoring them: a Job rebuilds the newest one as a restore does, with the
+	// archive if there is one, starts etcd on it, and compares what that serves with what was
+	// backed up. It needs etcd-restore-operator. Without it, no backup is verified.
+	// +optional
+	Verification *BackupVerification `json:"verification,omitempty"`
+
 	// The settings of the Pods that make the backup and the archive.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
@@ -197,6 +205,47 @@ type BackupArchive struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval is a duration from 1s to 1h: set it with its unit, such as 10s or 1m30s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
+}
+
+// BackupVerification says when the newest backup is verified, and by what Pod. That has limits of
+// one CPU and 2Gi of memory unless resources is set, and keeps off nodes that run members of an
+// EtcdCluster unless affinity is set.
+type BackupVerification struct {
+	// When the newest good backup is verified: a cron expression, as in backupPolicy.schedule.
+	// Default: after each backup.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^\\\\s*((CRON_)?TZ=[-+_/A-Za-z0-9]+\\\\s+)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9A-Za-z,/-]+\\\\s+[*?0-9A-Za-z,/-]+)\\\\s*$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	Schedule string `json:"schedule,omitempty"`
+
+	// The time limit of one verification, in seconds. Default 3600.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TimeoutInSecond int64 `json:"timeoutInSecond,omitempty"`
+
+	// CPU, memory and ephemeral-storage. The Pod stores the whole database on its node's disk:
+	// unless set here, it requests 2Gi of ephemeral-storage and is limited to 10Gi. etcd needs
+	// memory for each key.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
+
+	// The labels that a node must have.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// The taints that the Pod tolerates.
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// The scheduling constraints of the Pod. Default: no node that runs a member of an
+	// EtcdCluster. Set {} to permit all.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// The priority class of the Pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // BackupPolicy says when backups are made and how many are kept. Without

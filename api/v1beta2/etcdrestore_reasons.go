@@ -257,6 +257,16 @@ const (
 	// taken; nothing is touched. Restore another snapshot. With spec.skipHashCheck this one is
 	// restored as it is.
 	RestoreReasonHashMismatch = "HashMismatch"
+	// RestoreReasonEtcdNotServing: etcd does not start on the restored database, or does not
+	// answer (spec.startEtcd). Read the message, which has what etcd logged last, and the log of
+	// the Job's Pod.
+	RestoreReasonEtcdNotServing = "EtcdNotServing"
+	// RestoreReasonServedDataDiffers: etcd serves other data than the snapshot holds
+	// (spec.startEtcd). Restore another snapshot, and report this.
+	RestoreReasonServedDataDiffers = "ServedDataDiffers"
+	// RestoreReasonEtcdVersionUnknown: nothing tells which version of etcd to start
+	// (spec.startEtcd). Set spec.startEtcd.version.
+	RestoreReasonEtcdVersionUnknown = "EtcdVersionUnknown"
 	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision, and no archive
 	// beside one leads to it; nothing is touched. Set a revision that the message names, or restore
 	// another snapshot.

@@ -48,7 +48,9 @@ const (
 // The types of a restore's conditions, beside ConditionComplete and ConditionFailed.
 const (
 	// ConditionVerified: the snapshot has been fetched and checked. While it is False, the
-	// message says how far that is, or what to correct.
+	// message says how far that is, or what to correct. Of an EtcdBackup with
+	// spec.verification: the backup that was verified last is good. While it is False, that one
+	// could not be proved, and while it is Unknown, none was verified yet: follow the message.
 	ConditionVerified = "Verified"
 	// ConditionFenced: etcd-operator has suspended its reconciliation of the cluster, and
 	// nobody replaces a member that is lost. To abort, delete the EtcdRestore.
@@ -103,6 +105,9 @@ type RestoreStatus struct {
 	// What is restored of the snapshot. Only with spec.revision, spec.time or spec.prefixes.
 	// +optional
 	Restored *RestoredState `json:"restored,omitempty"`
+	// What etcd has served of the restored database. Only with spec.startEtcd.
+	// +optional
+	Served *ServedState `json:"served,omitempty"`
 	// The revision that spec.time stands for, once the archive has told it.
 	// +optional
 	TargetRevision int64 `json:"targetRevision,omitempty"`
@@ -260,6 +265,15 @@ type RestoredState struct {
 	// left out, or restored without a lease, as spec.leasedKeys says.
 	// +optional
 	KeysWithoutLease int64 `json:"keysWithoutLease,omitempty"`
+}
+
+// ServedState is what an etcd has served that was started on a restored database: just what the
+// snapshot holds, by the number of keys, the revision and etcd's own hash of all (HashKV).
+type ServedState struct {
+	// The full version of the etcd that was started, such as 3.6.16.
+	EtcdVersion string `json:"etcdVersion"`
+	// How many keys it served.
+	TotalKeys int64 `json:"totalKeys"`
 }
 
 // SnapshotCatalogue lists the snapshots under a prefix of a store.

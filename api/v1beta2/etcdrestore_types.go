@@ -84,6 +84,8 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.time) == has(oldSelf.time) && (!has(self.time) || self.time == oldSelf.time)",fieldPath=".time",reason=FieldValueForbidden,message="time cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.prefixes) ? self.prefixes : []) == (has(oldSelf.prefixes) ? oldSelf.prefixes : [])",fieldPath=".prefixes",reason=FieldValueForbidden,message="prefixes cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.verifyOnly) && self.verifyOnly) == (has(oldSelf.verifyOnly) && oldSelf.verifyOnly)",fieldPath=".verifyOnly",reason=FieldValueForbidden,message="verifyOnly cannot be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
+// +kubebuilder:validation:XValidation:rule="!has(self.startEtcd) || (has(self.verifyOnly) && self.verifyOnly)",fieldPath=".startEtcd",reason=FieldValueForbidden,message="startEtcd is only for a verification, since a restore starts the etcd of its cluster: set verifyOnly: true, or remove startEtcd"
+// +kubebuilder:validation:XValidation:rule="has(self.startEtcd) == has(oldSelf.startEtcd) && (!has(self.startEtcd) || self.startEtcd == oldSelf.startEtcd)",fieldPath=".startEtcd",reason=FieldValueForbidden,message="startEtcd cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.allowEmptySnapshot) && self.allowEmptySnapshot) == (has(oldSelf.allowEmptySnapshot) && oldSelf.allowEmptySnapshot)",fieldPath=".allowEmptySnapshot",reason=FieldValueForbidden,message="allowEmptySnapshot cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.acceptRunningOldMembers) && self.acceptRunningOldMembers) || !(has(oldSelf.acceptRunningOldMembers) && oldSelf.acceptRunningOldMembers)",fieldPath=".acceptRunningOldMembers",reason=FieldValueForbidden,message="acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
 // +kubebuilder:validation:XValidation:rule="(has(self.acceptDataLoss) && self.acceptDataLoss) || !(has(oldSelf.acceptDataLoss) && oldSelf.acceptDataLoss)",fieldPath=".acceptDataLoss",reason=FieldValueForbidden,message="acceptDataLoss cannot be withdrawn, since the members might have been stopped because of it: keep it true, or delete this EtcdRestore, and create another one"
@@ -185,6 +187,12 @@ type RestoreSpec struct {
 	// +optional
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
 
+	// With verifyOnly: rebuilds the database as a restore does, in scratch space, starts etcd on
+	// it, and compares all that etcd serves with what the snapshot holds. status.served tells of
+	// it. Default: no etcd is started.
+	// +optional
+	StartEtcd *StartEtcd `json:"startEtcd,omitempty"`
+
 	// Restores only a snapshot of the cluster with this id (16 hexadecimal digits, as
 	// in status.clusterID of its EtcdCluster). Backups that an EtcdBackup has stored record
 	// this id. Default: any.
@@ -245,6 +253,20 @@ type RestoreSpec struct {
 	// init containers of the seed's Pod as well.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
+}
+
+// StartEtcd is the etcd that a verification starts. Its image comes from the repository that
+// etcd-restore-operator was started with (--etcd-repository): an EtcdRestore cannot name one.
+//
+// Its Pod keeps off nodes that run members of an EtcdCluster, unless pod.affinity is set, and it
+// has limits of one CPU and 2Gi of memory, unless pod.resources is set.
+type StartEtcd struct {
+	// The version of etcd, such as 3.6.16: that of the backed-up cluster, or of the next minor
+	// release. Default: with backupRef, the version that its EtcdBackup recorded of the source.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z][-.0-9A-Za-z]*)?$')",message="version is not of the form X.Y.Z: set all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
+	Version string `json:"version,omitempty"`
 }
 
 // StopMembers says when a restore stops the old members of its cluster.

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/shared/creator"
@@ -33,6 +35,7 @@ import (
 const apiQPS, apiBurst = 100, 200
 
 func main() {
+	var etcd string
 	operator.Main(&operator.Program{
 		Name:       "etcd-restore-operator",
 		Kind:       "EtcdRestore",
@@ -44,18 +47,23 @@ func main() {
 		CreatorPolicy: creator.RestorePolicy,
 		CreatorsCan:   "whoever can create EtcdRestores can then get EtcdClusters as if they could create them, with any image and any Secret of the namespace",
 
+		Flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&etcd, "etcd-repository", v1beta2.DefaultRepository, "image of etcd, without its tag, that a verification with spec.startEtcd starts; the tag is v and the version")
+		},
 		Caches: caches,
-		SetUp:  setUp,
+		SetUp: func(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+			return setUp(ctx, mgr, o, build.Images{Operator: o.Image, Etcd: etcd})
+		},
 	})
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options, images build.Images) error {
 	r := &controller.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Events:      mgr.GetEventRecorder(o.Name),
 		Metrics:     metrics.New(ctrlmetrics.Registry),
-		Image:       o.Image,
+		Images:      images,
 		ClusterWide: o.ClusterWide,
 		Creators:    o.Creators,
 		Now:         time.Now,

@@ -41,16 +41,21 @@ type Job struct {
 	// Container is the name of the agent's container, Image the operator's own, and
 	// Command the agent's program there.
 	Container, Image, Command string
-	Env                       []corev1.EnvVar
-	Ports                     []corev1.ContainerPort
-	Files                     Files
+	// Host is another image in which the agent runs, beside what that holds; empty: Image.
+	Host  string
+	Env   []corev1.EnvVar
+	Ports []corev1.ContainerPort
+	Files Files
 	// Timeout bounds the task; 0: nothing does.
 	Timeout time.Duration
 }
 
 // Build builds the Job.
 func (j *Job) Build() *batchv1.Job {
-	policy := j.Policy
+	policy, agent, first := j.Policy, j.container(), []corev1.Container(nil)
+	if j.Host != "" {
+		agent, first = j.hosted(agent)
+	}
 	return &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: j.ObjectMeta,
@@ -64,7 +69,8 @@ func (j *Job) Build() *batchv1.Job {
 					Annotations: both(policy.Annotations, j.PodAnnotations),
 				},
 				Spec: corev1.PodSpec{
-					Containers:                    []corev1.Container{j.container()},
+					InitContainers:                first,
+					Containers:                    []corev1.Container{agent},
 					Volumes:                       j.Files.Volumes,
 					RestartPolicy:                 corev1.RestartPolicyNever,
 					TerminationGracePeriodSeconds: new(int64(terminationGracePeriodSeconds)),

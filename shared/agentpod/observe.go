@@ -128,5 +128,5 @@ func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, now time.Time)
 		return slow(j.CreationTimestamp, now, fmt.Sprintf(
 			"it has not been created: run kubectl describe job %s to see why, such as a quota or a missing ServiceAccount", j.Name))
 	}
-	return Waiting(&newest[0], now, r.Container)
+	return Waiting(&newest[0], now, containerInstall, r.Container)
 }

@@ -3,9 +3,11 @@ package rebuild
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"slices"
 
+	"go.etcd.io/bbolt"
 	"golang.org/x/crypto/bcrypt"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -45,6 +47,24 @@ func (u *User) Accepts(password string) bool {
 // enables tells whether an element of the bucket auth enables authentication.
 func enables(e element) bool {
 	return string(e.key) == keyAuthEnabled && bytes.Equal(e.value, []byte{1})
+}
+
+// DisableAuth disables authentication in the data dir that [Restore] has made, and changes
+// nothing else: users and roles stay.
+func DisableAuth(dataDir string) (err error) {
+	defer faults(&err)()
+	db, err := openBolt(databaseIn(dataDir))
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketAuth))
+		if b == nil || b.Get([]byte(keyAuthEnabled)) == nil {
+			return nil // it never was enabled
+		}
+		return b.Put([]byte(keyAuthEnabled), []byte{0})
+	})
+	return errors.Join(err, db.Close())
 }
 
 // FindUser finds a user in a database file that was inspected before; nil if there is no

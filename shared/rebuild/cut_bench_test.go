@@ -63,7 +63,7 @@ func BenchmarkCompareHash(b *testing.B) {
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := hashKV(b.Context(), f, newest, newest/2); err != nil {
+		if _, _, err := HashKV(b.Context(), f, newest, newest/2); err != nil {
 			b.Fatal(err)
 		}
 	}

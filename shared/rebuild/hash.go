@@ -33,7 +33,7 @@ func CompareHash(ctx context.Context, f *os.File, oldest, newest int64, want sna
 	}
 	// What differs is computed again with another seed: keys are told apart by 64 bits.
 	for range 2 {
-		value, known, err := hashKV(ctx, f, want.Revision, want.CompactedRevision)
+		value, known, err := HashKV(ctx, f, want.Revision, want.CompactedRevision)
 		switch {
 		case err != nil:
 			return HashNotComparable, err
@@ -46,10 +46,11 @@ func CompareHash(ctx context.Context, f *os.File, oldest, newest int64, want sna
 	return HashDiffers, nil
 }
 
-// hashKV is etcd's HashKV of a revision, as it is after a compaction (server/storage/mvcc:
-// hash.go, and keep in key_index.go). known is false if there is no key at the revision: then
-// etcd hashes what its compaction has not removed yet.
-func hashKV(ctx context.Context, f *os.File, revision, compacted int64) (value uint32, known bool, err error) {
+// HashKV is etcd's HashKV of a revision, as it is after a compaction (server/storage/mvcc:
+// hash.go, and keep in key_index.go), of a file that was inspected before and is only read.
+// known is false if there is no key at the revision: then etcd hashes what its compaction has
+// not removed yet.
+func HashKV(ctx context.Context, f *os.File, revision, compacted int64) (value uint32, known bool, err error) {
 	defer faults(&err)()
 	d, err := open(f)
 	if err != nil {

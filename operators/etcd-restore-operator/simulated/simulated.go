@@ -35,7 +35,7 @@ type World struct {
 // New is the Reconciler of EtcdRestores that ships. Its clock is the process's.
 func New(w World) reconcile.Reconciler {
 	r := &controller.Reconciler{
-		Client: w.Client, Live: w.Live, Events: w.Events, Network: w.Network, Image: w.Image,
+		Client: w.Client, Live: w.Live, Events: w.Events, Network: w.Network, Images: build.Images{Operator: w.Image},
 		Metrics: metrics.New(prometheus.NewRegistry()), Creators: operator.Creators{Trusted: true}, Now: time.Now,
 	}
 	r.SetUpAlone()

@@ -8,14 +8,24 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/agent"
+	shared "github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == shared.Install {
+		if err := runner.Install(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	code := agent.Main(ctx)
 	stop()

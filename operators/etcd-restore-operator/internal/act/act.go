@@ -42,8 +42,8 @@ type Actor struct {
 	// Live reads from the API server itself.
 	Live    client.Reader
 	Metrics *metrics.Metrics
-	// Image is the operator's own, which the Job and the seed run.
-	Image string
+	// Images are those that the Job and the seed run.
+	Images build.Images
 	// Network reaches what runs in Pods; nil: the network there is.
 	Network http.RoundTripper
 }
@@ -194,7 +194,7 @@ func (a *Actor) setFinalizer(ctx context.Context, e *v1beta2.EtcdRestore, set fu
 
 // startJob makes the Job.
 func (a *Actor) startJob(ctx context.Context, e *v1beta2.EtcdRestore, start plan.StartJob) error {
-	j, err := build.Job(e, start, a.Image)
+	j, err := build.Job(e, start, a.Images)
 	if err != nil {
 		return err
 	}

@@ -483,7 +483,7 @@ func TestForeignObjects(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*fixture) (client.Object, plan.Action){
 		"Job": func(f *fixture) (client.Object, plan.Action) {
-			j, err := build.Job(f.restore, f.start(), image)
+			j, err := build.Job(f.restore, f.start(), f.a.Images)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	c := apiservertest.Client(t)
 	f := &fixture{t: t, client: c, namespace: apiservertest.Namespace(t)}
-	f.a = &Actor{Client: c, Live: c, Metrics: metrics.New(prometheus.NewRegistry()), Image: image}
+	f.a = &Actor{Client: c, Live: c, Metrics: metrics.New(prometheus.NewRegistry()), Images: build.Images{Operator: image, Etcd: "example.com/etcd"}}
 	f.restore = &v1beta2.EtcdRestore{
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: f.namespace},
 		Spec: v1beta2.RestoreSpec{
@@ -122,7 +122,7 @@ func (f *fixture) claim(name string, retired bool) *corev1.PersistentVolumeClaim
 // job makes the Job.
 func (f *fixture) job() *batchv1.Job {
 	f.t.Helper()
-	j, err := build.Job(f.restore, f.start(), image)
+	j, err := build.Job(f.restore, f.start(), f.a.Images)
 	if err != nil {
 		f.t.Fatal(err)
 	}

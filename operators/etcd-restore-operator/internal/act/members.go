@@ -198,7 +198,7 @@ func (a *Actor) createSeed(ctx context.Context, t *target, x plan.CreateSeed) er
 	if refuses(CertificatesExist, !plan.Trusts(t.cluster)) {
 		return fmt.Errorf("%w: the certificates of EtcdCluster %s are not issued", ErrStale, t.cluster.Name)
 	}
-	pod, err := build.Seed(t.restore, t.cluster, x, a.Image)
+	pod, err := build.Seed(t.restore, t.cluster, x, a.Images.Operator)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

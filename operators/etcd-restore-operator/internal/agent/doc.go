@@ -12,6 +12,12 @@
 // page (package rebuild). If authentication is enabled in it, the credentials that
 // etcd-operator will show are compared with its users.
 //
+// With Task.StartEtcd it goes on: it rebuilds the database as a restore does, in its scratch
+// space, starts etcd on it, and compares the revision, the number of keys and the HashKV that
+// etcd tells with those of the file; then it writes a key. It runs in etcd's image for that, to
+// which an init container has copied it (package launcher). The Pod alone can reach that etcd,
+// and authentication is disabled in this copy, since the agent has nobody's password.
+//
 // # Restoring
 //
 // Where a verification came before, only what that has found is restored: the same object

@@ -106,13 +106,16 @@ func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, e
 	return f, j.checkWanted("sha256", f.found.SHA256, wanted(j.task.Want).SHA256)
 }
 
+// rebuilds tells whether a data dir is made of what is fetched.
+func (j *job) rebuilds() bool { return j.task.Member != nil || j.task.StartEtcd != "" }
+
 // staysOnVolume tells whether a file is read where it lies: to verify, a database that is
 // not packed, and to which nothing is appended. What is restored is copied, since the file may be
 // written to at any time.
 func (j *job) staysOnVolume(from *stored, packed bool) bool {
 	_, named, _ := snapshotname.ParseAny(from.name)
 	appended := !j.task.Time.IsZero() || j.task.Revision > named.Revision
-	return j.task.Member == nil && from.file != nil && !packed && !appended
+	return !j.rebuilds() && from.file != nil && !packed && !appended
 }
 
 // stage makes the file that a snapshot is put in, if there is room for it.
@@ -167,11 +170,11 @@ func (j *job) unpacked(from *stored) int64 {
 	return from.size
 }
 
-// spare is what is to fit beside a snapshot of a size: nothing to verify, and to restore what
+// spare is what is to fit beside a snapshot of a size: nothing to verify, and to rebuild it what
 // etcd needs, and with prefixes the file of the keys under these.
 func (j *job) spare(size int64) int64 {
 	switch {
-	case j.task.Member == nil:
+	case !j.rebuilds():
 		return 0
 	case len(j.task.Prefixes) > 0:
 		return rebuild.Slack + rebuild.ExtractSlack + size

@@ -33,11 +33,16 @@ type settings struct {
 	storeBackoff time.Duration
 	// progress is how often a line of log says how far it is.
 	progress time.Duration
+	// etcd is the program that a trial starts, trialClient and trialPeer are the URLs that it
+	// listens at, and trial is how long it may take to read and compare its database.
+	etcd, trialClient, trialPeer string
+	trial                        time.Duration
 }
 
 var defaultSettings = settings{
 	listen: fmt.Sprintf(":%d", task.ProgressPort),
 	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second,
+	etcd: "etcd", trialClient: loopback("2379"), trialPeer: loopback("2380"), trial: 15 * time.Minute,
 }
 
 // attempts is how often the whole is tried, for a store that restarts. After that it is up
@@ -159,6 +164,8 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task's revision is negative: %d", t.Revision)
 	case t.Revision > 0 && !t.Time.IsZero():
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has both a revision and a time")
+	case m != nil && t.StartEtcd != "":
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has a member, and an etcd to start for a verification")
 	case m == nil && t.Scratch == "":
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names no folder to work in")
 	case m != nil && (m.Name == "" || m.PeerURL == "" || m.Token == "" || m.Revision <= 0 || !filepath.IsAbs(m.DataDir) || m.PermitFile == ""):

@@ -137,7 +137,7 @@ func (j *job) rebuild(ctx context.Context, p *datadir.Place) error {
 		return errors.Join(err, p.Clear())
 	}
 	defer func() { _ = f.file.Close() }() // rebuild.Restore has synced it, or it was given up
-	made, err := j.assemble(ctx, p, f)
+	made, err := j.assemble(ctx, f, p.Made(), j.task.Member)
 	if err != nil {
 		return errors.Join(err, p.Clear())
 	}
@@ -152,9 +152,9 @@ func (j *job) rebuild(ctx context.Context, p *datadir.Place) error {
 	return nil
 }
 
-// assemble makes the data dir of what was fetched.
-func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*facts, error) {
-	found, m := j.task.Want, j.task.Member
+// assemble makes the data dir of a member of what was fetched.
+func (j *job) assemble(ctx context.Context, f *fetched, dataDir string, m *task.Member) (*facts, error) {
+	found := j.task.Want
 	if found == nil {
 		var err error
 		if found, err = j.examine(ctx, f); err != nil {
@@ -191,7 +191,7 @@ func (j *job) assemble(ctx context.Context, p *datadir.Place, f *fetched) (*fact
 		return nil, err
 	}
 	j.log.Info("rebuilding the data dir", "member", m.Name, "revision", revision)
-	made, err := rebuild.Restore(ctx, j.log, f.file, p.Made(), rebuild.Seed{Name: m.Name, PeerURL: m.PeerURL, Token: m.Token, Revision: revision})
+	made, err := rebuild.Restore(ctx, j.log, f.file, dataDir, rebuild.Seed{Name: m.Name, PeerURL: m.PeerURL, Token: m.Token, Revision: revision})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,10 @@ func (j *job) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.file.Close() }() // it was only read
+	defer func() { _ = f.file.Close() }() // it was only read, or goes with the folder
+	if j.task.StartEtcd != "" {
+		return j.tryOut(ctx, dir, f)
+	}
 	found, err := j.examine(ctx, f)
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ import (
 
 const image = "example.com/etcd-restore-operator:v1"
 
+var images = Images{Operator: image, Etcd: "example.com/etcd"}
+
 // restore reads a manifest of testdata, as the API server would give it.
 func restore(t *testing.T, file string) *v1beta2.EtcdRestore {
 	t.Helper()
@@ -47,7 +49,7 @@ func sourceOf(r *v1beta2.EtcdRestore) plan.Source {
 
 func job(t *testing.T, r *v1beta2.EtcdRestore) *batchv1.Job {
 	t.Helper()
-	j, err := Job(r, plan.StartJob{Name: plan.JobName(r), Source: sourceOf(r)}, image)
+	j, err := Job(r, plan.StartJob{Name: plan.JobName(r), Source: sourceOf(r)}, images)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +236,7 @@ func TestServiceAccount(t *testing.T) {
 			c.Spec.Pod = &v1beta2.PodPolicy{ServiceAccountName: tc.cluster}
 			source := sourceOf(r)
 			source.ServiceAccountName = tc.source
-			j, err := Job(r, plan.StartJob{Name: "x", Source: source}, image)
+			j, err := Job(r, plan.StartJob{Name: "x", Source: source}, images)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func TestCredentialsAreMounted(t *testing.T) {
 			source := sourceOf(r)
 			source.Store = source.Store.At(source.Store.Path)
 			source.Store.AWSSecret = ""
-			j, err := Job(r, plan.StartJob{Name: "x", Source: source, Credentials: tc.credentials}, image)
+			j, err := Job(r, plan.StartJob{Name: "x", Source: source, Credentials: tc.credentials}, images)
 			if err != nil {
 				t.Fatal(err)
 			}

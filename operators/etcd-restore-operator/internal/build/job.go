@@ -14,16 +14,23 @@ import (
 )
 
 // Job builds the Job that verifies the snapshot of an EtcdRestore whose spec is valid.
-// image is the operator's own.
+// images are those that it runs.
 //
 // Nothing but plan bounds its time: spec.timeoutInSecond may be changed while it runs.
-func Job(r *v1beta2.EtcdRestore, start plan.StartJob, image string) (*batchv1.Job, error) {
-	policy := agentpod.Policy(r.Spec.Pod, resources())
+func Job(r *v1beta2.EtcdRestore, start plan.StartJob, images Images) (*batchv1.Job, error) {
+	policy, host := agentpod.Policy(r.Spec.Pod, resources()), ""
+	if start.EtcdVersion != "" {
+		policy, host = agentpod.Policy(r.Spec.Pod, trialResources()), images.Etcd+":v"+start.EtcdVersion
+		if policy.Affinity == nil {
+			policy.Affinity = awayFromMembers()
+		}
+	}
 	policy.ServiceAccountName = cmp.Or(policy.ServiceAccountName, start.Source.ServiceAccountName)
 	var files agentpod.Files
 	mountSource(&files, start.Source, false)
 	t := newTask(r, start.Source)
 	t.ScratchLimit = files.Scratch(volumeScratch, scratchMount, policy)
+	t.StartEtcd = start.EtcdVersion
 	t.Scratch, t.Credentials = scratchMount, mountCredentials(&files, start.Credentials)
 	env, err := agentpod.Environment(task.Env, t, policy.Resources, policy.Env...)
 	if err != nil {
@@ -42,7 +49,8 @@ func Job(r *v1beta2.EtcdRestore, start plan.StartJob, image string) (*batchv1.Jo
 		PodLabels:      agentpod.IdentityLabels(start.Source.Store),
 		Policy:         policy,
 		Container:      task.ContainerVerify,
-		Image:          image,
+		Image:          images.Operator,
+		Host:           host,
 		Command:        command,
 		Env:            env,
 		Ports:          ports(),

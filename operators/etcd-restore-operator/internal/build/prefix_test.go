@@ -17,7 +17,7 @@ func TestTaskOfAPrefix(t *testing.T) {
 			r := &v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{
 				VerifyOnly: only, ClusterID: "00c0ffee00c0ffee", BackupStorageType: v1beta2.StorageS3, S3: &v1beta2.S3Source{Prefix: "mybucket/"},
 			}}
-			job, err := Job(r, plan.StartJob{Name: "j", Source: plan.Source{Store: r.Spec.Store()}}, "image")
+			job, err := Job(r, plan.StartJob{Name: "j", Source: plan.Source{Store: r.Spec.Store()}}, images)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
@@ -40,8 +41,8 @@ type Reconciler struct {
 	Live    client.Reader
 	Events  events.EventRecorder
 	Metrics *metrics.Metrics
-	// Image is the operator's own, which the Job and the seed run.
-	Image string
+	// Images are those that the Job and the seed run.
+	Images build.Images
 	// ClusterWide operators reconcile the EtcdRestores that are annotated with that
 	// scope, others those that are not.
 	ClusterWide bool

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/launchertest"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
@@ -76,7 +77,7 @@ func (b *bench) operator(changes ...func(*controller.Reconciler)) func(context.C
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 			Events:  mgr.GetEventRecorder("etcd-restore-operator"),
 			Metrics: metrics.New(b.metrics),
-			Image:   image,
+			Images:  build.Images{Operator: image, Etcd: "example.com/etcd"},
 			// The policy belongs to the whole API server, which the tests share.
 			Creators: operator.Creators{Policy: creator.RestorePolicy, Trusted: true},
 			Now:      time.Now,

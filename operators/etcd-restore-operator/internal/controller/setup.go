@@ -63,7 +63,7 @@ func (r *Reconciler) SetUpAlone() {
 
 func (r *Reconciler) assemble() {
 	r.observer = observe.Observer{Client: r.Client, Live: r.Live, Clusters: &r.clusters, Backups: &r.backups, ClusterWide: r.ClusterWide, Creators: r.Creators, Now: r.Now, Network: r.Network}
-	r.actor = act.Actor{Client: r.Client, Live: r.Live, Metrics: r.Metrics, Image: r.Image, Network: r.Network}
+	r.actor = act.Actor{Client: r.Client, Live: r.Live, Metrics: r.Metrics, Images: r.Images, Network: r.Network}
 	r.reporter = report.Reporter{Events: r.Events}
 }
 

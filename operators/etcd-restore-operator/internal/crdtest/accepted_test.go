@@ -59,6 +59,8 @@ func TestAccepted(t *testing.T) {
 		"prefix":                 {Reason: "the newest of many", Spec: s3(`prefix: b-1/prod/, awsSecret: aws`)},
 		"prefix, whole bucket":   {Reason: "the day after a loss nothing more may be known", Spec: `{verifyOnly: true, backupStorageType: S3, s3: {prefix: b-1/}}`},
 		"path, empty prefix":     {Reason: "an empty string counts as omitted", Spec: s3(`path: b-1/k, prefix: ""`)},
+		"startEtcd":              {Reason: "of the version that is recorded", Spec: `{verifyOnly: true, startEtcd: {}, backupRef: {name: b}}`},
+		"startEtcd, version":     {Reason: "nobody else knows it", Spec: `{verifyOnly: true, startEtcd: {version: v3.6.16}, ` + fromS3 + `}`},
 		"verifyOnly":             {Reason: "it needs no cluster", Spec: `{verifyOnly: true, ` + fromS3 + `}`},
 		"verifyOnly, any name":   {Reason: "no cluster gets the name", Name: "1." + strings.Repeat("e", 100), Spec: `{verifyOnly: true, ` + fromPVC + `}`},
 		"verifyOnly, a cluster":  {Reason: "a manifest is tried out before it is used", Spec: with(`verifyOnly: true`)},

@@ -53,6 +53,8 @@ func TestRefused(t *testing.T) {
 		"template, InPlace":       {Reason: "which cluster?", Spec: `{` + template + `, target: InPlace, ` + fromS3 + `}`, Field: "spec.target", Message: newMessage},
 		"cluster and template":    {Reason: "which cluster?", Spec: `{` + template + `, etcdCluster: {name: x}, target: New, ` + fromS3 + `}`, Field: "spec", Message: bothMessage},
 		"no cluster":              {Reason: "which cluster?", Spec: `{` + fromS3 + `}`, Field: "spec", Message: neitherMessage},
+		"startEtcd of a restore":  {Reason: "it starts its own", Spec: with(`startEtcd: {}`), Field: "spec.startEtcd", Message: "startEtcd is only for a verification, since a restore starts the etcd of its cluster: set verifyOnly: true, or remove startEtcd"},
+		"startEtcd, another tag":  {Reason: "an image is the administrator's choice", Spec: `{verifyOnly: true, startEtcd: {version: 3.6.16@sha256}, ` + fromS3 + `}`, Field: "spec.startEtcd.version", Message: "version is not of the form X.Y.Z: set all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"},
 		"verifyOnly: false":       {Reason: "which cluster?", Spec: `{verifyOnly: false, ` + fromS3 + `}`, Field: "spec", Message: neitherMessage},
 		"verifyOnly, no source":   {Reason: "what is verified?", Spec: `{verifyOnly: true}`, Field: "spec.backupStorageType", Message: sourceMessage},
 		"empty etcdCluster":       {Reason: "it names nothing", Spec: `{etcdCluster: {name: ""}, target: InPlace, ` + fromS3 + `}`, Field: "spec.etcdCluster.name", Message: "name is empty: set it to the name of an EtcdCluster of this namespace"},

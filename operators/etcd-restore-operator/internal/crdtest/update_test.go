@@ -67,6 +67,7 @@ func TestUpdates(t *testing.T) {
 		"bump changed":          {reason: "the seed may be made", before: with(`revisionBump: 2000000000`), after: with(`revisionBump: 3000000000`), field: "spec", message: howMessage},
 		"verifyOnly":            {reason: "a check must not become a restore", before: with(`verifyOnly: true`), after: plain, field: "spec.verifyOnly", message: verifyMessage},
 		"verifyOnly later":      {reason: "a restore must not be left in the middle", before: plain, after: with(`verifyOnly: true`), field: "spec.verifyOnly", message: verifyMessage},
+		"startEtcd":             {reason: "it may run already", before: with(`verifyOnly: true, startEtcd: {version: 3.6.16}`), after: with(`verifyOnly: true, startEtcd: {version: 3.5.21}`), field: "spec.startEtcd", message: "startEtcd " + again},
 		"revision":              {reason: "another one may be prepared", before: with(`revision: 5`), after: with(`revision: 6`), field: "spec.revision", message: "revision and leasedKeys " + again},
 		"revision later":        {reason: "the whole snapshot may be prepared", before: plain, after: with(`revision: 6`), field: "spec.revision", message: "revision and leasedKeys " + again},
 		"time":                  {reason: "another one may be prepared", before: with(`time: "2026-03-01T12:00:00Z"`), after: with(`time: "2026-03-01T12:00:01Z"`), field: "spec.time", message: "time " + again},

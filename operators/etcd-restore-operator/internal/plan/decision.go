@@ -76,6 +76,9 @@ type (
 		Source Source
 		// Credentials are held against the users of the snapshot.
 		Credentials Credentials
+		// EtcdVersion is the version of the etcd that is started on the restored database, such
+		// as 3.6.16; empty: none is.
+		EtcdVersion string
 	}
 	// DeleteJob deletes the Job by uid, with its Pods. That it does not exist is success.
 	DeleteJob struct{ Name, UID string }

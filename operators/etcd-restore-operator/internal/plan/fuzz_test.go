@@ -127,6 +127,9 @@ func randomObservation(r *rand.Rand, location, version string) Observation {
 	if maybe(10) {
 		st.SeedUID = ""
 	}
+	if maybe(4) {
+		o.Restore.Spec.StartEtcd = &v1beta2.StartEtcd{Version: []string{"", "3.6.16", "x@y"}[r.Intn(3)]}
+	}
 	o.Creator = []creator.Check{{Passed: true}, {Missing: "there is no policy"}, {Unknown: "\xff"}, {}}[r.Intn(4)]
 	o.FreshName = []string{"c-fresh", "", "c-seed"}[r.Intn(3)]
 	randomCluster(r, &o, version)

@@ -16,8 +16,8 @@ const schemePVC = "pvc://"
 
 // stored is what an EtcdBackup tells of a snapshot.
 type stored struct {
-	location, sha256, clusterID string
-	size                        int64
+	location, sha256, clusterID, etcdVersion string
+	size                                     int64
 }
 
 // findSource finds where the snapshot lies. Once that was checked, it is there and
@@ -67,6 +67,9 @@ func (v *view) fromBackup(account string) *step {
 	}
 	source.ServiceAccountName = account
 	v.source = source
+	if told := toldOf(b, location); told != nil {
+		v.recordedVersion = told.etcdVersion
+	}
 	return nil
 }
 
@@ -143,11 +146,11 @@ func toldOf(b *v1beta2.EtcdBackup, location string) *stored {
 		return nil
 	}
 	if s := b.Status.Snapshot; s != nil && s.Location == location {
-		return &stored{location, s.SHA256, s.ClusterID, s.Size}
+		return &stored{location, s.SHA256, s.ClusterID, s.EtcdVersion, s.Size}
 	}
 	for i := range b.Status.History {
 		if r := &b.Status.History[i]; r.Succeeded && r.Location == location {
-			return &stored{location, r.SHA256, r.ClusterID, r.Size}
+			return &stored{location, r.SHA256, r.ClusterID, r.EtcdVersion, r.Size}
 		}
 	}
 	return nil

@@ -54,7 +54,11 @@ func dismiss(v *view) *step {
 
 // recordVerified is the good end.
 func recordVerified(v *view) *step {
-	message := fmt.Sprintf("%s; nothing was restored, since spec.verifyOnly is true", v.describe(v.last.Snapshot, nil, v.target()))
+	message := v.describe(v.last.Snapshot, nil, v.target())
+	if s := v.last.Served; s != nil {
+		message += fmt.Sprintf("; etcd %s served all of it, with %d keys", s.EtcdVersion, s.TotalKeys)
+	}
+	message += "; nothing was restored, since spec.verifyOnly is true"
 	return record(v1beta2.RestoreVerified, v1beta2.RestoreReasonSnapshotVerified, message, func(st *v1beta2.RestoreStatus) {
 		st.Succeeded, st.CompletionTime = true, v.now()
 	}).news()

@@ -47,6 +47,8 @@ type view struct {
 
 	// source is where the snapshot lies, once findSource has found it.
 	source Source
+	// recordedVersion is the version of etcd that an EtcdBackup tells of what lies there.
+	recordedVersion string
 	// wake is the first moment at which time alone changes something; zero if none.
 	wake time.Time
 }

@@ -17,6 +17,8 @@ const (
 	ReasonUnknownVersion    = v1beta2.ReasonUnknownVersion
 	ReasonChanged           = v1beta2.RestoreReasonSnapshotChanged
 	ReasonRevisionTooHigh   = v1beta2.RestoreReasonRevisionTooHigh
+	ReasonEtcdNotServing    = v1beta2.RestoreReasonEtcdNotServing
+	ReasonServedDataDiffers = v1beta2.RestoreReasonServedDataDiffers
 	ReasonHashMismatch      = v1beta2.RestoreReasonHashMismatch
 	ReasonRevisionNotHeld   = v1beta2.RestoreReasonRevisionNotHeld
 	ReasonTimeNotHeld       = v1beta2.RestoreReasonTimeNotHeld

@@ -71,6 +71,9 @@ type Task struct {
 	Want *Snapshot `json:"want,omitempty"`
 	// Member is the member whose data dir is made; nil to verify.
 	Member *Member `json:"member,omitempty"`
+	// StartEtcd is the version of the etcd in the container's image, which a verification starts
+	// on the database as it is restored; empty: it starts none.
+	StartEtcd string `json:"startEtcd,omitempty"`
 
 	// Timeout bounds the whole; 0: nothing does, as long as the transfer makes
 	// progress. In JSON it is in nanoseconds.
@@ -122,6 +125,8 @@ type Result struct {
 	// Cut is the database as it was rebuilt at Task.Revision or Task.Time, and of Task.Prefixes, or, of a
 	// verification, as it can be: its TotalKeys then count those WithoutLease. nil: all of it.
 	Cut *Cut `json:"cut,omitempty"`
+	// Served is what etcd has served, of a verification that has started it.
+	Served *Served `json:"served,omitempty"`
 	// Revision is where the cluster begins, of a database that was rebuilt.
 	Revision int64 `json:"revision,omitempty"`
 	// Already says that nothing was done: the data dir was restored before, or the permit
@@ -181,6 +186,13 @@ type Cut struct {
 	// Time is a time that the archive tells of the revision, not after Task.Time: whatever was
 	// acknowledged before is in it. It is zero without Task.Time.
 	Time time.Time `json:"time,omitzero"`
+}
+
+// Served is what an etcd has served that was started on a restored database.
+type Served struct {
+	// EtcdVersion is its full version, such as 3.6.16.
+	EtcdVersion string `json:"etcdVersion"`
+	TotalKeys   int64  `json:"totalKeys"`
 }
 
 // Progress is how far a transfer is.
