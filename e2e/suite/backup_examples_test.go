@@ -34,7 +34,7 @@ func TestBackupExamples(t *testing.T) {
 	for _, file := range exampleFiles(t, "backup-*.yaml") {
 		s.applyExample(file, st.added)
 	}
-	want := []string{toVolume.Name, toS3.Name, repeated.Name} // all of them are awaited below
+	want := []string{toVolume.Name, toS3.Name, repeated.Name, "example-verified"} // TestVerifyExamples awaits the last, and the others are awaited below
 	if got := strings.Fields(s.kubectl("get", "etcdbk", "-o", "jsonpath={.items[*].metadata.name}")); !slices.Equal(got, want) {
 		t.Errorf("the examples are EtcdBackups %v, want %v", got, want)
 	}

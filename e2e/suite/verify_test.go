@@ -9,7 +9,7 @@ import (
 )
 
 // TestVerifyExamples: a snapshot is checked by its name, and the newest of a bucket with
-// a list of what is there, while no cluster notices. Then that newest one is restored, as
+// a list of what is there, and etcd is started on one, while no cluster notices. Then that newest one is restored, as
 // on the day after everything was lost.
 func TestVerifyExamples(t *testing.T) {
 	t.Parallel()
@@ -29,10 +29,18 @@ func TestVerifyExamples(t *testing.T) {
 	for _, file := range exampleFiles(t, "verify-*.yaml") {
 		s.applyExample(file, st.added)
 	}
-	for _, name := range []string{"check", "what-is-left"} {
+	// What is stored is proved by itself, too.
+	s.applyExample("backup-verified.yaml", st.added)
+	s.kubectl("patch", "etcdbk", "example-verified", "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":null,"backupIntervalInSecond":3600}}}`)
+	for _, name := range []string{"check", "what-is-left", "start"} {
 		r := s.existingRestore(name)
 		r.becomes("verified", twoMinutes, harness.RestoreVerified)
 	}
+	checked, started := s.existingRestore("check").State().Restore.Status, s.existingRestore("start").State().Restore.Status
+	if started.Served == nil || started.Served.EtcdVersion != before.Status.CurrentVersion || started.Served.TotalKeys != checked.Snapshot.TotalKeys {
+		t.Errorf("etcd has served %+v, and the snapshot is %+v", started.Served, checked.Snapshot)
+	}
+	s.existingBackup("example-verified", w.Writer, st.at("example-verified/etcd.backup")).becomes("verified", twoMinutes, harness.BackupCondition(v1beta2.ConditionVerified, true, v1beta2.BackupReasonVerified))
 	found := s.existingRestore("what-is-left").State().Restore.Status
 	if found.Catalogue == nil || found.Catalogue.Total == 0 || found.Catalogue.OtherObjects == 0 || found.Catalogue.Newest[0].Location != found.Snapshot.Location ||
 		found.Catalogue.Newest[0].ClusterID != before.Status.ClusterID {

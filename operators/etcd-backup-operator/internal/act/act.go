@@ -30,7 +30,7 @@ import (
 // ErrStale says that the observation is out of date, and that nothing was done.
 var ErrStale = errors.New("the observation is out of date")
 
-// ErrRefused says that the API server rejects a Job, for good or for now. A person must fix something
+// ErrRefused says that the API server rejects a Job or an EtcdRestore, for good or for now. A person must fix something
 // before the action can succeed.
 var ErrRefused = errors.New("rejected")
 
@@ -64,6 +64,10 @@ func (a *Actor) Act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observ
 			}
 		}
 		return a.deleteJob(ctx, b, x)
+	case plan.StartVerification:
+		return a.startVerification(ctx, b, obs, x)
+	case plan.DeleteVerification:
+		return a.deleteVerification(ctx, b, x)
 	case plan.DeleteBackup:
 		return a.deleteBackup(ctx, b)
 	}
@@ -119,8 +123,8 @@ func (a *Actor) startArchiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *p
 	return a.create(ctx, b, j, func() {})
 }
 
-// stillHolds reads the EtcdBackup and its Jobs live.
-func (a *Actor) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) error {
+// sameBackup reads the EtcdBackup live.
+func (a *Actor) sameBackup(ctx context.Context, b *v1beta2.EtcdBackup) error {
 	var live v1beta2.EtcdBackup
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(b), &live); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -130,6 +134,14 @@ func (a *Actor) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan
 	}
 	if live.UID != b.UID || live.ResourceVersion != b.ResourceVersion {
 		return fmt.Errorf("%w: the EtcdBackup has changed", ErrStale)
+	}
+	return nil
+}
+
+// stillHolds reads the EtcdBackup and its Jobs live.
+func (a *Actor) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) error {
+	if err := a.sameBackup(ctx, b); err != nil {
+		return err
 	}
 	jobs, err := observe.OwnJobs(ctx, a.Live, b)
 	if err != nil {

@@ -55,6 +55,8 @@ type Reconciler struct {
 	// clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	clusters operator.Kind
+	// restores are EtcdRestores, likewise.
+	restores operator.Kind
 	// backedUp reports to EtcdClusters on their backups.
 	backedUp clusters
 }

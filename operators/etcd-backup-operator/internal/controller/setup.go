@@ -41,7 +41,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.EtcdBackup{}).
 		Owns(&batchv1.Job{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ofMarked)).
 		WithOptions(operator.ControllerOptions(workers)).
 		Build(r)
 	if err != nil {
@@ -52,7 +52,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wor
 		return err
 	}
 	// It is served once etcd-operator is installed. Backups of endpoints need none.
-	return r.clusters.Watch(mgr, c, &v1beta2.EtcdCluster{}, r.ofCluster)
+	if err := r.clusters.Watch(mgr, c, &v1beta2.EtcdCluster{}, r.ofCluster); err != nil {
+		return err
+	}
+	// And so are EtcdRestores, with etcd-restore-operator: the others verify nothing.
+	return r.restores.Watch(mgr, c, &v1beta2.EtcdRestore{}, ofMarked)
 }
 
 // assemble makes what a reconcile consists of.
@@ -62,19 +66,19 @@ func (r *Reconciler) assemble(mgr ctrl.Manager) error {
 		return err
 	}
 	creators := &observe.Creators{Policy: r.Creators, Live: live}
-	r.observer = observe.Observer{Client: r.Client, Live: live, Clusters: &r.clusters, Creators: creators, Image: r.Image, Network: r.Network, Now: r.Now}
+	r.observer = observe.Observer{Client: r.Client, Live: live, Clusters: &r.clusters, Restores: &r.restores, Creators: creators, Image: r.Image, Network: r.Network, Now: r.Now}
 	r.actor = act.Actor{Client: r.Client, Live: live, Creators: creators, Metrics: r.Metrics, Image: r.Image, BeforeDeletion: r.backedUp.updateBeforeDeletion}
 	r.reporter = report.Reporter{Events: r.Events, Metrics: r.Metrics}
 	return nil
 }
 
-// ofPod maps the Pod of a Job to the EtcdBackup that its annotation names.
-func ofPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetAnnotations()[v1beta2.AnnotationBackup]
+// ofMarked maps the Pod of a Job, and an EtcdRestore, to the EtcdBackup that its annotation names.
+func ofMarked(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetAnnotations()[v1beta2.AnnotationBackup]
 	if name == "" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}}
 }
 
 func byCluster(o client.Object) []string {

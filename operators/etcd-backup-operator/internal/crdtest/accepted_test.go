@@ -49,6 +49,8 @@ func policy(fields string) string {
 func TestAccepted(t *testing.T) {
 	admissiontest.Accepted(t, "EtcdBackup", map[string]admissiontest.Case{
 		"S3":                   {Reason: "the plainest backup", Spec: `{` + from + `, ` + toS3 + `}`},
+		"verification":         {Reason: "after each backup", Spec: with(`verification: {}`)},
+		"verification, times":  {Reason: "each night, on any node", Spec: with(`verification: {schedule: "30 2 * * *", timeoutInSecond: 600, affinity: {}}`)},
 		"archive":              {Reason: "snapshots are repeated", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {}`)},
 		"archive, interval":    {Reason: "from a second to an hour", Spec: with(`backupPolicy: {backupIntervalInSecond: 3600}, archive: {interval: 1m30s}`)},
 		"PVC":                  {Reason: "the plainest backup without an object store", Spec: `{` + from + `, ` + toPV + `}`},

@@ -43,6 +43,7 @@ func TestRefused(t *testing.T) {
 	admissiontest.AllRefused(t, "EtcdBackup", map[string]admissiontest.Mistake{
 		"no source":            {Reason: "there is nothing to back up", Spec: `{` + toS3 + `}`, Field: "spec", Message: neitherMessage},
 		"empty endpoints":      {Reason: "there is nothing to back up", Spec: `{etcdEndpoints: [], ` + toS3 + `}`, Field: "spec", Message: neitherMessage},
+		"verification, words":  {Reason: "when?", Spec: with(`verification: {schedule: nightly}`), Field: "spec.verification.schedule", Message: cronMessage},
 		"archive of one":       {Reason: "it begins at repeated snapshots", Spec: with(`archive: {}`), Field: "spec.archive", Message: "archive needs repeated snapshots to begin at: set backupPolicy.schedule or backupPolicy.backupIntervalInSecond"},
 		"archive, no unit":     {Reason: "seconds or minutes?", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: "10"}`), Field: "spec.archive.interval", Message: archiveMessage},
 		"archive, too often":   {Reason: "each interval makes an object", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: 500ms}`), Field: "spec.archive.interval", Message: archiveMessage},

@@ -48,6 +48,7 @@ func TestTableAndNames(t *testing.T) {
 		{Name: "Next", Wide: true, Cell: "2020-01-03T03:04:05Z"},
 		{Name: "Revision", Wide: true, Cell: float64(7)},
 		{Name: "Recovery Point", Wide: true},
+		{Name: "Verified", Wide: true},
 		{Name: "Reason", Wide: true},
 	}
 	if diff := cmp.Diff(want, columns); diff != "" {

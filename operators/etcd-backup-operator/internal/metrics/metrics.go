@@ -36,6 +36,9 @@ type Metrics struct {
 	archiveGaps     *prometheus.Desc
 	archiveRevision *prometheus.Desc
 
+	verifications *prometheus.Desc
+	lastVerified  *prometheus.Desc
+
 	// now is the clock.
 	now func() time.Time
 
@@ -56,6 +59,10 @@ type state struct {
 	quorum *bool
 	// archive is nil if there is none.
 	archive *v1beta2.ArchiveStatus
+	// verifications are counted by whether they have succeeded; lastVerified is nil before the
+	// first that has.
+	verifications map[bool]float64
+	lastVerified  *time.Time
 }
 
 // New makes the metrics and registers them.
@@ -77,8 +84,11 @@ func New(reg prometheus.Registerer) *Metrics {
 		archiveGaps:     operator.OfObject("etcd_backup_archive_gaps_total", "Gaps of the EtcdBackup's archive, as its status counts them."),
 		archiveRevision: operator.OfObject("etcd_backup_archive_last_revision", "The newest revision up to which the EtcdBackup's archive is stored."),
 
+		verifications: operator.OfObject("etcd_backup_verifications_total", "Verifications of backups of the EtcdBackup that ended, by result: verified or failed.", "result"),
+		lastVerified:  operator.OfObject("etcd_backup_last_verified_timestamp_seconds", "When a backup of the EtcdBackup was last proved by restoring it, in seconds since 1970."),
+
 		now:     time.Now,
-		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}} }),
+		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}, verifications: map[bool]float64{}} }),
 	}
 	m.Clusters = newClusters(reg)
 	reg.MustRegister(m.duration, m)
@@ -101,12 +111,20 @@ func (m *Metrics) Ended(key types.NamespacedName, r *v1beta2.BackupRecord) {
 	})
 }
 
+// Verified counts a verification that ended.
+func (m *Metrics) Verified(key types.NamespacedName, succeeded bool) {
+	m.Note(key, func(s *state) { s.verifications[succeeded]++ })
+}
+
 // Observe notes the status of an EtcdBackup, and how long its reconcile took.
 func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 	m.Note(key, func(s *state) {
 		s.phase, s.lastSuccess, s.snapshot, s.quorum = status.Phase, nil, status.Snapshot.DeepCopy(), nil
-		s.archive = status.Archive.DeepCopy()
+		s.archive, s.lastVerified = status.Archive.DeepCopy(), nil
+		if st := status.Verification; st != nil && st.LastVerifiedTime != nil {
+			s.lastVerified = &st.LastVerifiedTime.Time
+		}
 		if t := status.LastSuccessDate; t != nil {
 			s.lastSuccess = &t.Time
 		}
@@ -118,7 +136,7 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveRevision} {
+	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveRevision, m.verifications, m.lastVerified} {
 		ch <- d
 	}
 }
@@ -145,6 +163,12 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	send(m.successes, prometheus.CounterValue, s.successes)
 	for reason, n := range s.failures {
 		send(m.failures, prometheus.CounterValue, n, reason)
+	}
+	for succeeded, n := range s.verifications {
+		send(m.verifications, prometheus.CounterValue, n, map[bool]string{true: "verified", false: "failed"}[succeeded])
+	}
+	if s.lastVerified != nil {
+		send(m.lastVerified, prometheus.GaugeValue, float64(s.lastVerified.Unix()))
 	}
 	if s.quorum != nil {
 		send(m.quorum, prometheus.GaugeValue, operator.OneIf(*s.quorum))

@@ -31,6 +31,8 @@ type Observer struct {
 	// Clusters are EtcdClusters: on a Kubernetes without etcd-operator there is no such
 	// kind.
 	Clusters *operator.Kind
+	// Restores are EtcdRestores: the same holds for etcd-restore-operator.
+	Restores *operator.Kind
 	// Creators are those of EtcdBackups.
 	Creators *Creators
 	// Image is the operator's own, which Jobs run.
@@ -67,6 +69,9 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, b, jobs, obs.Now); err != nil {
 			return obs, 0, err
 		}
+	}
+	if err := o.verifications(ctx, b, &obs); err != nil {
+		return obs, 0, err
 	}
 	wait, err := o.archiver(ctx, b, &obs)
 	if err != nil {

@@ -24,6 +24,9 @@ type Decision struct {
 	// Recorded are the records that Status has and Observation.Backup has not, oldest
 	// first: what metrics count once Status is written.
 	Recorded []v1beta2.BackupRecord
+	// Verified are the verifications whose end Status has and Observation.Backup has not, oldest
+	// first: what metrics count.
+	Verified []v1beta2.VerificationRecord
 	// RequeueAfter is after how long the EtcdBackup is to be observed again even if no watch
 	// reports a change; 0 if watches suffice.
 	RequeueAfter time.Duration

@@ -50,6 +50,16 @@ func oracle(o Observation, d Decision) (broken []string) {
 		if !isDone(last, &o.Jobs[i]) && o.Backup.Spec.Concurrency() != v1beta2.ReplaceConcurrent {
 			complain("delete the Job %s before its end is recorded", a.Name)
 		}
+	case StartVerification:
+		if o.Backup.Spec.Verification == nil || slices.ContainsFunc(o.Verifications, func(r Verification) bool { return !r.hasEnded() || r.Name == a.Name }) {
+			complain("EtcdRestore %s is started beside another, again, or although none is asked for", a.Name)
+		}
+	case DeleteVerification:
+		if !slices.ContainsFunc(o.Verifications, func(r Verification) bool {
+			return r.UID == a.UID && (r.hasEnded() || o.Backup.Spec.Verification == nil)
+		}) {
+			complain("delete an EtcdRestore that is not there, or runs: %s", a.Name)
+		}
 	case DeleteBackup:
 		if o.Backup.Spec.Repeated() || len(last.Active) > 0 || o.Backup.Spec.TTLSecondsAfterFinished == nil {
 			complain("delete an EtcdBackup that has not ended")

@@ -69,8 +69,11 @@ var actions = []rule{
 	start,
 	// then changes are recorded,
 	archiver,
+	// then what was stored is verified,
+	verify,
 	// and then what is left over is tidied up.
 	deleteJobs,
+	deleteVerifications,
 }
 
 // states says how things are, once the action is done: the first rule that has
@@ -100,10 +103,11 @@ func Plan(o Observation) Decision {
 		Message:      state.message,
 		Events:       v.events(state),
 		Recorded:     v.recorded,
+		Verified:     v.verification.ended,
 		RequeueAfter: v.requeueAfter(act),
 		Status:       v.status(state),
 	}
-	d.Events = append(d.Events, v.archiveEvents()...)
+	d.Events = slices.Concat(d.Events, v.archiveEvents(), v.verificationEvents())
 	if act != nil {
 		d.Action, d.Reason, d.Message = act.action, act.reason, act.message
 	}
@@ -138,8 +142,11 @@ func expire(v *view) *step {
 		return nil
 	}
 	due := v.final().CompletionTime.Add(time.Duration(*ttl) * time.Second)
-	if v.Now.Before(due) {
+	switch {
+	case v.Now.Before(due):
 		v.wakeAt(due)
+		return nil
+	case v.awaitsVerification(): // its EtcdRestore would be deleted with it
 		return nil
 	}
 	return do(DeleteBackup{}, v1beta2.BackupReasonExpired, fmt.Sprintf(

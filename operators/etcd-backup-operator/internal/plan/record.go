@@ -183,6 +183,7 @@ func (v *view) succeeded(r *run) end {
 	e.record.Revision, e.record.OldestRevision = result.Revision, max(result.OldestRevision, 0)
 	e.record.Hash = hashOf(result)
 	e.record.ClusterID = conditiontext.Clip(result.ClusterID)
+	e.record.EtcdVersion = conditiontext.Clip(result.EtcdVersion)
 	e.record.Quorum, e.record.Unhealthy = result.Quorum, conditiontext.Clip(result.Unhealthy)
 	e.record.Message = conditiontext.Clip(remarks(result))
 	return e

@@ -195,6 +195,46 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.concurrency = "" },
 			says:   []string{"before its end is recorded"},
 		},
+		"verifies beside another": {
+			reason: "nodes are there for others",
+			plan: lie(func(o *Observation) {
+				o.Verifications = nil
+			}),
+			config: func(c *config) { c.interval, c.cron, c.noLiveRead = 0, "* * * * *", true },
+			says:   []string{"verify side by side", "is made a second time", "once more"},
+		},
+		"forgets what it verified": {
+			reason: "its end is told again and again",
+			plan:   lie(func(o *Observation) { o.Backup.Status.Verification = nil }),
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"is recorded a second time"},
+		},
+		"never verifies": {
+			reason: "nobody knows whether a backup is good",
+			plan: func(o Observation) Decision {
+				d := Plan(o)
+				if _, ok := d.Action.(StartVerification); ok {
+					d.Action = nil
+				}
+				return d
+			},
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"is not verified", "does not come to rest"},
+		},
+		"deletes verifications too early": {
+			reason: "their end is never known",
+			plan: func(o Observation) Decision {
+				d := Plan(o)
+				for _, r := range o.Verifications {
+					if r.hasEnded() && d.Action == nil {
+						d.Action = DeleteVerification{Name: r.Name, UID: r.UID}
+					}
+				}
+				return d
+			},
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"is deleted before its end is recorded", "is not verified", "does not come to rest"},
+		},
 		"never gives up": {
 			reason: "a node is lost for good, or a Pod never starts",
 			plan: lie(func(o *Observation) {

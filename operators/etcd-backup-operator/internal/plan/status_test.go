@@ -49,7 +49,7 @@ func TestStatusOfSuccess(t *testing.T) {
 	hash := &v1beta2.SnapshotHash{Value: 4_000_000_000, Revision: 42, CompactedRevision: 7}
 	record := v1beta2.BackupRecord{
 		Name: name(0), ScheduledTime: timeAt(0), StartTime: timeAt(time.Second), CompletionTime: timeAt(3 * time.Second), Succeeded: true,
-		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", Revision: 42, OldestRevision: 7, Hash: hash, ClusterID: "00000000000000c1",
+		Location: "s3://mybucket/etcd.backup", Size: 2048, SHA256: "abc", Revision: 42, OldestRevision: 7, Hash: hash, EtcdVersion: "3.6.16", ClusterID: "00000000000000c1",
 	}
 	want = v1beta2.BackupStatus{
 		Succeeded:          true,

@@ -57,6 +57,9 @@ type view struct {
 	// scheduled is the newest due time that was started; nil if none was.
 	scheduled *metav1.Time
 
+	// verification is about EtcdRestores that verify backups.
+	verification verification
+
 	// wake is the first moment at which time alone changes something; zero if none.
 	wake time.Time
 }
@@ -105,6 +108,7 @@ func newView(o Observation) *view {
 		v.countDue()
 		v.needSnapshot()
 	}
+	v.findVerifications()
 	if v.archives() {
 		v.wakeAt(o.Now.Add(archivePoll))
 	}

@@ -92,6 +92,7 @@ func (j *simJob) runs(now time.Time) bool {
 // was so.
 type operator struct {
 	backup, jobs int
+	restores     int
 	wake         time.Time // of its timer; zero without one
 	dirty        bool      // something was reported to it
 	stalled      func()    // the rest of a reconcile that stands still
@@ -115,6 +116,7 @@ type world struct {
 	// noPolicy is true while nothing checks who creates backups.
 	noPolicy bool
 	jobs     map[string]*simJob
+	restores restores
 	// The logs that caches follow.
 	backups []*v1beta2.EtcdBackup
 	lists   [][]Job
@@ -137,7 +139,8 @@ type world struct {
 func newWorld(seed int64, c config, p planner) *world {
 	w := &world{
 		config: c, r: rand.New(rand.NewSource(seed)), plan: p, now: born,
-		jobs: map[string]*simJob{}, all: map[string]*simJob{}, starts: map[string]int{}, recorded: map[string]int{}, startedAt: map[int64]bool{},
+		restores: newRestores(),
+		jobs:     map[string]*simJob{}, all: map[string]*simJob{}, starts: map[string]int{}, recorded: map[string]int{}, startedAt: map[int64]bool{},
 	}
 	w.restricts = w.restricts || seed%4 == 0
 	w.account = w.account || seed%5 == 1
@@ -156,6 +159,7 @@ func newWorld(seed int64, c config, p planner) *world {
 		w.cluster = &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns"}}
 		w.cluster.Status.Members.Ready = []string{"c-1"}
 	}
+	w.backup.Spec.Verification = verifying(seed)
 	for range c.operators {
 		w.operators = append(w.operators, &operator{dirty: true})
 	}
@@ -224,6 +228,7 @@ func (w *world) run() {
 	for w.act() && w.broken == "" { // what is due at that very moment
 	}
 	w.checkRest()
+	w.checkRestores()
 }
 
 // settle lets a Job that would hang come to its end, unless its node is lost for good, or
@@ -287,8 +292,8 @@ func (w *world) deliver(op *operator) {
 		}
 		return at + w.r.Intn(end-at+1)
 	}
-	op.backup, op.jobs = lag(op.backup, len(w.backups)-1), lag(op.jobs, len(w.lists)-1)
-	if op.backup != before.backup || op.jobs != before.jobs {
+	op.backup, op.jobs, op.restores = lag(op.backup, len(w.backups)-1), lag(op.jobs, len(w.lists)-1), lag(op.restores, len(w.restores.lists)-1)
+	if op.backup != before.backup || op.jobs != before.jobs || op.restores != before.restores {
 		op.dirty = true
 	}
 }
@@ -314,8 +319,12 @@ func (w *world) pass() {
 			sooner(t)
 		}
 	}
+	for _, r := range w.restores.live {
+		sooner(r.ends)
+	}
 	w.now = next
 	w.moveJobs()
+	w.moveRestores()
 }
 
 // moveJobs shows what has become of Jobs by now.
@@ -411,6 +420,7 @@ func (w *world) observe(op *operator) Observation {
 		o.Creator = creator.Check{Missing: "there is no policy"}
 	}
 	o.Restricted = slices.Clone(w.restricted)
+	o.Verifications, o.VerifierServed = slices.Clone(w.restores.lists[op.restores]), true
 	for _, a := range o.Backup.Status.Active {
 		if j := w.jobs[a.Name]; j != nil && findJob(o.Jobs, a.Name) == nil && !w.noLiveJobs {
 			o.Jobs = append(o.Jobs, j.Job)
@@ -440,8 +450,8 @@ func (w *world) reconcile(op *operator) {
 	}
 	o := w.observe(op)
 	d := w.plan(o)
-	if start, ok := d.Action.(StartJob); ok && !w.calm && w.r.Intn(20) == 0 {
-		w.say("the API server refuses %s", start.Name)
+	if starts(d.Action) && !w.calm && w.r.Intn(20) == 0 {
+		w.say("the API server refuses it: %s", d.Message)
 		o.Refused = "exceeded quota"
 		d = w.plan(o)
 	}
@@ -458,13 +468,22 @@ func (w *world) reconcile(op *operator) {
 	rest()
 }
 
+// starts is true of an Action that the API server can refuse.
+func starts(a Action) bool {
+	switch a.(type) {
+	case StartJob, StartArchiver, StartVerification:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *world) crash(op *operator, where string) bool {
 	if w.calm || w.r.Intn(15) > 0 {
 		return false
 	}
 	w.say("the operator crashes %s", where)
-	// A new process may be served an older list than the last one saw.
-	*op = operator{dirty: true, backup: max(0, op.backup-w.r.Intn(3)), jobs: max(0, op.jobs-w.r.Intn(3))}
+	w.restart(op)
 	return true
 }
 
@@ -491,6 +510,12 @@ func (w *world) carryOut(op *operator, o Observation, d Decision) {
 	}
 }
 
+// restart is another process: it may be served an older list than the last one saw.
+func (w *world) restart(op *operator) {
+	older := func(at int) int { return max(0, at-w.r.Intn(3)) }
+	*op = operator{dirty: true, backup: older(op.backup), jobs: older(op.jobs), restores: older(op.restores)}
+}
+
 // effect carries an Action out; false if a precondition does not hold.
 func (w *world) effect(o Observation, d Decision) bool {
 	switch a := d.Action.(type) {
@@ -511,6 +536,11 @@ func (w *world) effect(o Observation, d Decision) bool {
 		if j := w.jobs[a.Name]; j != nil && j.UID == a.UID {
 			w.remove(j)
 		}
+	case StartVerification:
+		return w.startVerification(o, a)
+	case DeleteVerification:
+		w.deleteVerification(a)
+	case StartArchiver: // nothing is archived in this world
 	case DeleteBackup:
 		if w.backup.ResourceVersion != o.Backup.ResourceVersion {
 			return false
@@ -562,6 +592,7 @@ func (w *world) write(o Observation, d Decision) bool {
 		return false
 	}
 	w.checkWrite(o, d)
+	w.checkVerified(d)
 	w.backup.Status = *d.Status.DeepCopy()
 	w.logBackup()
 	// The reply may be lost, which the operator takes for an error.
@@ -579,12 +610,16 @@ func (w *world) fault() {
 	case n == 0:
 		op := w.operators[w.r.Intn(len(w.operators))]
 		w.say("an operator starts anew")
-		*op = operator{dirty: true, backup: max(0, op.backup-w.r.Intn(3)), jobs: max(0, op.jobs-w.r.Intn(3))}
+		w.restart(op)
 	case n == 1:
 		gap := time.Duration(w.r.Intn(600)) * time.Second
 		w.say("nothing runs for %s", gap)
 		w.now = w.now.Add(gap)
 		w.moveJobs()
+		w.moveRestores()
+	case n == 2 && w.vanish && len(w.restores.live) > 0 && w.r.Intn(2) == 0:
+		names := slices.Sorted(maps.Keys(w.restores.live))
+		w.dropRestore(names[w.r.Intn(len(names))], "vanishes")
 	case n == 2 && w.vanish && len(names) > 0:
 		w.drop(w.jobs[names[w.r.Intn(len(names))]], "vanishes")
 		w.logJobs()

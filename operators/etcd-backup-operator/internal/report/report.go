@@ -39,4 +39,7 @@ func (r *Reporter) TellChanges(ctx context.Context, b *v1beta2.EtcdBackup, d pla
 	for i := range d.Recorded {
 		r.Metrics.Ended(client.ObjectKeyFromObject(b), &d.Recorded[i])
 	}
+	for i := range d.Verified {
+		r.Metrics.Verified(client.ObjectKeyFromObject(b), d.Verified[i].Succeeded)
+	}
 }
