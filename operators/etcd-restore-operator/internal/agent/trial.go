@@ -79,7 +79,7 @@ func (j *job) serve(ctx context.Context, dataDir string, size int64, want expect
 	defer etcd.stop()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{j.settings.trialClient}, Logger: zap.NewNop()})
 	if err != nil {
-		return nil, fmt.Errorf("make a client of etcd: %w", err)
+		return nil, err
 	}
 	defer func() { _ = client.Close() }() // etcd is stopped
 	j.log.Info("starting etcd on the rebuilt database", "version", j.task.StartEtcd)
@@ -119,7 +119,7 @@ func (j *job) awaitEtcd(ctx context.Context, etcd *process, client *clientv3.Cli
 		}
 		select {
 		case <-etcd.ended:
-			return "", etcd.explain(ctx, j.task.StartEtcd, fmt.Errorf("it has ended"))
+			return "", etcd.explain(ctx, j.task.StartEtcd, nil)
 		case <-ctx.Done():
 			return "", etcd.explain(ctx, j.task.StartEtcd, fmt.Errorf("it has not answered within %s", j.settings.trial))
 		case <-time.After(trialPoll):
@@ -137,12 +137,12 @@ func status(ctx context.Context, client *clientv3.Client) (*clientv3.StatusRespo
 func (j *job) compareServed(ctx context.Context, client *clientv3.Client, want expected) error {
 	all, err := client.Get(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithCountOnly())
 	if err != nil {
-		return fmt.Errorf("count the keys: %w", err)
+		return err
 	}
 	// Of a revision, etcd may answer with the hash that it has kept of its compaction there.
 	hash, err := pb.NewMaintenanceClient(client.ActiveConnection()).HashKV(ctx, &pb.HashKVRequest{})
 	if err != nil {
-		return fmt.Errorf("hash the keys: %w", err)
+		return err
 	}
 	var differs []string
 	if all.Count != want.keys {
@@ -157,10 +157,8 @@ func (j *job) compareServed(ctx context.Context, client *clientv3.Client, want e
 	if len(differs) > 0 {
 		return runner.Refuse(task.ReasonServedDataDiffers, "etcd %s serves other data than the snapshot holds: %s; restore another snapshot, and report this with the log of this Pod", j.task.StartEtcd, strings.Join(differs, ", "))
 	}
-	if _, err := client.Put(ctx, trialKey, "v"); err != nil {
-		return fmt.Errorf("write a key: %w", err)
-	}
-	return nil
+	_, err = client.Put(ctx, trialKey, "v")
+	return err
 }
 
 // loopback is a URL of this machine at a port.

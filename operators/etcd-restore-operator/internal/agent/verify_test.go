@@ -23,17 +23,18 @@ import (
 func TestTasksThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for name, env := range map[string]string{
-		"nothing":              "",
-		"no JSON":              "{",
-		"no place":             `{"uid":"u","scratch":"/s"}`,
-		"two places":           `{"uid":"u","scratch":"/s","pvc":{},"store":{}}`,
-		"no uid":               `{"scratch":"/s","pvc":{}}`,
-		"a uid that is a way":  `{"uid":"../u","scratch":"/s","pvc":{}}`,
-		"two objects":          `{"uid":"u","scratch":"/s","store":{"bucket":"b","key":"k","newest":true}}`,
-		"no object":            `{"uid":"u","scratch":"/s","store":{"bucket":"b"}}`,
-		"a seed of the newest": `{"uid":"u","store":{"bucket":"b","newest":true,"prefix":"p"},"want":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
-		"nowhere to work":      `{"uid":"u","pvc":{}}`,
-		"half a member":        `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
+		"nothing":               "",
+		"no JSON":               "{",
+		"no place":              `{"uid":"u","scratch":"/s"}`,
+		"two places":            `{"uid":"u","scratch":"/s","pvc":{},"store":{}}`,
+		"no uid":                `{"scratch":"/s","pvc":{}}`,
+		"a uid that is a way":   `{"uid":"../u","scratch":"/s","pvc":{}}`,
+		"two objects":           `{"uid":"u","scratch":"/s","store":{"bucket":"b","key":"k","newest":true}}`,
+		"no object":             `{"uid":"u","scratch":"/s","store":{"bucket":"b"}}`,
+		"a seed of the newest":  `{"uid":"u","store":{"bucket":"b","newest":true,"prefix":"p"},"want":{},"member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
+		"nowhere to work":       `{"uid":"u","pvc":{}}`,
+		"half a member":         `{"uid":"u","pvc":{},"want":{},"member":{"name":"a"}}`,
+		"a member, and a trial": `{"uid":"u","pvc":{},"startEtcd":"3.6.16","member":{"name":"a","peerURL":"http://a:1","token":"t","dataDir":"/d","permitFile":"/l","revision":1}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, result := carryRaw(t.Context(), t, quickSettings, env)
