@@ -13,11 +13,16 @@ import (
 func Install(dest string) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("install launcher: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
-	src, err := os.Open(self)
+	return InstallFile(self, dest)
+}
+
+// InstallFile copies a file likewise.
+func InstallFile(path, dest string) error {
+	src, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("install launcher: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	defer func() { _ = src.Close() }() // only read
 	return writeAtomically(dest, 0o555, func(w io.Writer) error {
