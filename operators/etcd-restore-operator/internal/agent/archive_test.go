@@ -452,8 +452,9 @@ func (a *archived) putArchive(t *testing.T, s *store, path string) {
 func TestTheSnapshotUnderAPrefixThatAnArchiveFollowsOn(t *testing.T) {
 	t.Parallel()
 	a := startArchived(t, etcdtest.Newest())
-	last := a.write(t, 30, "one")
-	_ = a.onVolume(t) // nothing is recorded any more
+	a.write(t, 30, "one")
+	last := a.write(t, 5, "two") // which begins when the first are recorded
+	_ = a.onVolume(t)            // nothing is recorded any more
 	s := startStore(t)
 	id := fmt.Sprintf("%016x", a.id)
 	name := a.snapshotName("prod/etcd")
@@ -486,7 +487,7 @@ func TestTheSnapshotUnderAPrefixThatAnArchiveFollowsOn(t *testing.T) {
 	})
 	t.Run("a time", func(t *testing.T) { // the names are of 2026, the newest before it is chosen
 		tk := tk
-		tk.Time = a.writes[20].begun
+		tk.Time = a.writes[30].begun
 		got, newest := must, at("prod/etcd", 5, 2)
 		if found := got(t, tk).Snapshot.Location; !tk.Time.Before(midnight) && found != "s3://"+bucketName+"/"+newest {
 			t.Errorf("found %s", found)
@@ -494,7 +495,7 @@ func TestTheSnapshotUnderAPrefixThatAnArchiveFollowsOn(t *testing.T) {
 	})
 	t.Run("a time, of no cluster", func(t *testing.T) {
 		tk := tk
-		tk.Time, tk.ClusterID = a.writes[20].begun, "00000000000000aa"
+		tk.Time, tk.ClusterID = a.writes[30].begun, "00000000000000aa"
 		mustFail(t, tk, task.ReasonWrongCluster, "records that it is of cluster")
 	})
 	t.Run("a segment is deleted meanwhile", func(t *testing.T) {
