@@ -257,9 +257,10 @@ type VerificationRecord struct {
 	// Why it failed, in a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// The version of the etcd that served the backup, and how many keys it served.
+	// The version of the etcd that served the backup.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// How many keys it served.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
 	// The revision up to which the archive was verified with the backup; 0: without it.

@@ -154,10 +154,15 @@ func (a *Actor) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan
 	for i := range obs.Jobs {
 		then = append(then, obs.Jobs[i].Name)
 	}
+	return sameNames("Jobs", now, then)
+}
+
+// sameNames holds the names of live objects against those that were observed.
+func sameNames(kind string, now, then []string) error {
 	slices.Sort(now)
 	slices.Sort(then)
 	if !slices.Equal(now, then) {
-		return fmt.Errorf("%w: the Jobs are %v, not %v", ErrStale, now, then)
+		return fmt.Errorf("%w: the %s are %v, not %v", ErrStale, kind, now, then)
 	}
 	return nil
 }
@@ -187,11 +192,15 @@ func (a *Actor) adopted(ctx context.Context, b *v1beta2.EtcdBackup, name string)
 }
 
 func (a *Actor) deleteJob(ctx context.Context, b *v1beta2.EtcdBackup, d plan.DeleteJob) error {
-	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: d.Name}}
-	err := a.Client.Delete(ctx, j, client.Preconditions{UID: new(types.UID(d.UID))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	// Of another uid it is another Job, and the one that was meant is gone.
+	return a.delete(ctx, "Job", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: d.Name}}, d.UID)
+}
+
+// delete deletes an object by uid. Of another uid it is another one, and the one that was meant is
+// gone.
+func (a *Actor) delete(ctx context.Context, kind string, o client.Object, uid string) error {
+	err := a.Client.Delete(ctx, o, client.Preconditions{UID: new(types.UID(uid))}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete Job %s: %w", d.Name, err)
+		return fmt.Errorf("delete %s %s: %w", kind, o.GetName(), err)
 	}
 	return nil
 }

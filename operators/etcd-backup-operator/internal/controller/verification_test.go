@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,8 +65,15 @@ func TestVerification(t *testing.T) {
 	b.wantEvents(e, "BackupStarted", "BackupSucceeded", "VerificationStarted", "BackupVerified")
 	b.wantMetric(1, "etcd_backup_verifications_total", "x", b.namespace, "verified")
 
-	// Nothing of it is left where nobody wants it any more, but the last one's log.
+	// Nothing of it is left where nobody wants it any more, and nothing is told again.
 	b.edit(e, func(e *v1beta2.EtcdBackup) { e.Spec.Verification = nil })
+	etcdtest.Eventually(t, "the EtcdRestore to be deleted", func() error {
+		err := b.client.Get(apiservertest.Context(t), client.ObjectKeyFromObject(r), r)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there (%w)", err)
+	})
 	b.until(e, "the status to be forgotten", func(s *v1beta2.BackupStatus) bool { return s.Verification == nil })
-	b.verification(e)
+	b.wantMetric(1, "etcd_backup_verifications_total", "x", b.namespace, "verified")
 }

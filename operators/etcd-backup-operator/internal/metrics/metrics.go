@@ -59,9 +59,8 @@ type state struct {
 	quorum *bool
 	// archive is nil if there is none.
 	archive *v1beta2.ArchiveStatus
-	// verifications are counted by whether they have succeeded; lastVerified is nil before the
-	// first that has.
-	verifications map[bool]float64
+	// verifications are counted by result; lastVerified is nil before the first that is good.
+	verifications map[string]float64
 	lastVerified  *time.Time
 }
 
@@ -88,7 +87,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		lastVerified:  operator.OfObject("etcd_backup_last_verified_timestamp_seconds", "When a backup of the EtcdBackup was last proved by restoring it, in seconds since 1970."),
 
 		now:     time.Now,
-		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}, verifications: map[bool]float64{}} }),
+		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}, verifications: map[string]float64{}} }),
 	}
 	m.Clusters = newClusters(reg)
 	reg.MustRegister(m.duration, m)
@@ -113,7 +112,11 @@ func (m *Metrics) Ended(key types.NamespacedName, r *v1beta2.BackupRecord) {
 
 // Verified counts a verification that ended.
 func (m *Metrics) Verified(key types.NamespacedName, succeeded bool) {
-	m.Note(key, func(s *state) { s.verifications[succeeded]++ })
+	result := "failed"
+	if succeeded {
+		result = "verified"
+	}
+	m.Note(key, func(s *state) { s.verifications[result]++ })
 }
 
 // Observe notes the status of an EtcdBackup, and how long its reconcile took.
@@ -164,8 +167,8 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	for reason, n := range s.failures {
 		send(m.failures, prometheus.CounterValue, n, reason)
 	}
-	for succeeded, n := range s.verifications {
-		send(m.verifications, prometheus.CounterValue, n, map[bool]string{true: "verified", false: "failed"}[succeeded])
+	for result, n := range s.verifications {
+		send(m.verifications, prometheus.CounterValue, n, result)
 	}
 	if s.lastVerified != nil {
 		send(m.lastVerified, prometheus.GaugeValue, float64(s.lastVerified.Unix()))

@@ -40,10 +40,10 @@ func (r *Verification) hasEnded() bool {
 }
 
 // StartVerification makes the EtcdRestore that verifies a backup. It is carried out only if, read
-// live, the EtcdBackup still has the uid and resourceVersion of Observation.Backup, and the
-// EtcdRestores that it controls have the same names as Observation.Verifications, and the API
-// server's clock is beyond the second in which the last was created: so neither a cache that lags
-// nor a second operator verifies beside another, and each end is recorded once. That one of this Name exists
+// live, the EtcdBackup still has the uid and resourceVersion of Observation.Backup, the EtcdRestores
+// that it controls have the same names as Observation.Verifications, and the API server's clock is
+// beyond the second in which the last was created: so neither a cache that lags nor a second
+// operator verifies beside another, and each end is recorded once. That one of this Name exists
 // already, controlled by this EtcdBackup, is success.
 type StartVerification struct {
 	Name string
@@ -69,6 +69,9 @@ func (DeleteVerification) action() {}
 type verification struct {
 	// status is the next status; nil without spec.verification.
 	status *v1beta2.VerificationStatus
+	// schedule is that of spec.verification, and invalid why it cannot be used.
+	schedule schedule.Schedule
+	invalid  error
 	// ended are those whose end is new in the status, oldest first.
 	ended []v1beta2.VerificationRecord
 	// running is one that has not ended; nil if there is none.
@@ -88,6 +91,9 @@ func (v *view) findVerifications() {
 	slices.SortFunc(v.Verifications, func(a, b Verification) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
+	if v.spec.Verification == nil {
+		return // what is left of it is deleted
+	}
 	st := v.last.Verification.DeepCopy()
 	if st == nil {
 		st = &v1beta2.VerificationStatus{}
@@ -98,21 +104,22 @@ func (v *view) findVerifications() {
 		switch {
 		case !r.hasEnded():
 			v.verification.running = r
-		case !isVerificationRecorded(st, r):
+		case !isVerificationRecorded(v.last, r):
 			v.recordVerification(st, r)
 		}
-	}
-	if v.spec.Verification == nil {
-		v.verification.status = nil
-		return
 	}
 	v.verificationDue(st)
 }
 
-// isVerificationRecorded is true of one whose end is in the status, or was: they are made one
-// after another, and a cache may show one for a while that is gone.
-func isVerificationRecorded(st *v1beta2.VerificationStatus, r *Verification) bool {
-	return st.Last != nil && (st.Last.Name == r.Name || !r.Created.After(st.Last.StartTime.Time))
+// isVerificationRecorded is true of one whose end is in a status, or was: they are made one after
+// another, and a cache may show one for a while that is gone. What spec.verification has told
+// before it was removed is in the history alone.
+func isVerificationRecorded(status *v1beta2.BackupStatus, r *Verification) bool {
+	isOf := func(known *v1beta2.VerificationRecord) bool {
+		return known != nil && (known.Name == r.Name || !r.Created.After(known.StartTime.Time))
+	}
+	return status.Verification != nil && isOf(status.Verification.Last) ||
+		slices.ContainsFunc(status.History, func(b v1beta2.BackupRecord) bool { return isOf(b.Verification) })
 }
 
 // recordVerification writes the end of one to the status and to the backup's record.
@@ -151,32 +158,30 @@ func (v *view) verificationDue(st *v1beta2.VerificationStatus) {
 		st.Clock = nil // it begins anew
 		return
 	}
-	newest := v.newestStored()
+	newest := v.newestGood()
 	if newest != nil && !isRecorded(v.last.History, newest.Name) {
 		newest = nil // etcd-restore-operator finds it in the status alone
 	}
-	text := v.spec.VerificationSchedule()
-	if text == "" {
+	x := &v.verification
+	if v.spec.VerificationSchedule() == "" {
 		st.Clock = nil
 		if newest != nil && newest.Verification == nil && newest.CompletionTime != nil {
-			v.verification.target, v.verification.due = newest, newest.CompletionTime.Time
+			x.target, x.due = newest, newest.CompletionTime.Time
 		}
 		return
 	}
-	times, err := schedule.Parse(text)
-	if err != nil {
-		return // verified tells of it
+	if x.schedule, x.invalid = schedule.Parse(v.spec.VerificationSchedule()); x.invalid != nil {
+		return
 	}
-	now := whole(v.Now)
-	if st.Clock == nil || st.Clock.Schedule != times.String() || st.Clock.After.After(v.Now.Add(maxSkew)) {
-		st.Clock = &v1beta2.BackupClock{Schedule: times.String(), After: metav1.NewTime(times.Start(now))}
-	} else if due, n := times.Due(st.Clock.After.Time, v.Now); n > 0 && newest != nil {
-		v.verification.target, v.verification.due = newest, due
+	if st.Clock == nil || st.Clock.Schedule != x.schedule.String() || st.Clock.After.After(v.Now.Add(maxSkew)) {
+		st.Clock = &v1beta2.BackupClock{Schedule: x.schedule.String(), After: metav1.NewTime(x.schedule.Start(whole(v.Now)))}
+	} else if due, n := x.schedule.Due(st.Clock.After.Time, v.Now); n > 0 && newest != nil {
+		x.target, x.due = newest, due
 		if v.wasStarted(st, v.verificationName()) {
-			st.Clock.After, v.verification.target = metav1.NewTime(due), nil // its start was not written
+			st.Clock.After, x.target = metav1.NewTime(due), nil // its start was not written
 		}
 	}
-	if next := times.Next(st.Clock.After.Time, v.Now); !next.IsZero() {
+	if next := x.schedule.Next(st.Clock.After.Time, v.Now); !next.IsZero() {
 		st.NextScheduleTime = &metav1.Time{Time: next}
 		v.wakeAt(next)
 	}
@@ -187,10 +192,10 @@ func (v *view) wasStarted(st *v1beta2.VerificationStatus, name string) bool {
 	return st.Last != nil && st.Last.Name == name || slices.ContainsFunc(v.Verifications, func(r Verification) bool { return r.Name == name })
 }
 
-// newestStored is the newest backup that was stored; nil if there is none.
-func (v *view) newestStored() *v1beta2.BackupRecord {
+// newestGood is the newest good backup that is remembered; nil if there is none.
+func (v *view) newestGood() *v1beta2.BackupRecord {
 	for i := range v.history {
-		if r := &v.history[i]; r.Succeeded && r.Location != "" {
+		if r := &v.history[i]; r.Succeeded && r.Location != "" && !isDoubtful(r.Quorum, r.Unhealthy) {
 			return r
 		}
 	}
@@ -233,7 +238,7 @@ func (v *view) archivedRevision(r *v1beta2.BackupRecord) int64 {
 }
 
 // deleteVerifications deletes an EtcdRestore whose end is in the status, but for the newest, which
-// stays for its log, and one that runs although none is to be verified any more.
+// stays for its log, and all once none is to be verified any more.
 func deleteVerifications(v *view) *step {
 	for i := range v.Verifications {
 		r := &v.Verifications[i]
@@ -241,9 +246,9 @@ func deleteVerifications(v *view) *step {
 		switch {
 		case r.Deleting:
 			continue
-		case !r.hasEnded() && v.spec.Verification == nil:
+		case v.spec.Verification == nil:
 			why = "spec.verification was removed"
-		case !r.hasEnded() || i == len(v.Verifications)-1 || v.last.Verification == nil || !isVerificationRecorded(v.last.Verification, r):
+		case !r.hasEnded() || i == len(v.Verifications)-1 || !isVerificationRecorded(v.last, r):
 			continue
 		}
 		return do(DeleteVerification{Name: r.Name, UID: r.UID}, v1beta2.BackupReasonVerificationDeleted, fmt.Sprintf("deleted EtcdRestore %s: %s", r.Name, why))
@@ -311,6 +316,8 @@ func (v *view) verificationState() string {
 		return fmt.Sprintf("the API server rejects the EtcdRestore that verifies backup %s: %s; the operator retries every %s", x.target.Name, conditiontext.Clip(v.Refused), retry)
 	case x.status.NextScheduleTime != nil:
 		return "the next verification is due at " + conditiontext.Time(x.status.NextScheduleTime.Time)
+	case x.invalid != nil:
+		return "spec.verification.schedule cannot be used: " + conditiontext.Clip(x.invalid.Error())
 	case v.spec.VerificationSchedule() != "":
 		return "spec.verification.schedule has no later time: correct it"
 	}

@@ -109,11 +109,11 @@ func (w *world) dropRestore(name, why string) {
 	w.logRestores()
 }
 
-func (w *world) deleteVerification(a DeleteVerification) {
+func (w *world) deleteVerification(o Observation, a DeleteVerification) {
 	r := w.restores.live[a.Name]
 	switch {
 	case r == nil || r.UID != a.UID:
-	case w.restores.recorded[a.Name] == 0:
+	case w.restores.recorded[a.Name] == 0 && o.Backup.Spec.Verification != nil:
 		w.fail("EtcdRestore %s is deleted before its end is recorded", a.Name)
 	default:
 		w.dropRestore(a.Name, "is deleted by the operator")
@@ -148,7 +148,7 @@ func (w *world) checkRestores() {
 		}
 	}
 	v := newView(Observation{Now: w.now, Backup: w.backup, Verifications: w.restores.lists[len(w.restores.lists)-1], VerifierServed: true})
-	newest := v.newestStored()
+	newest := v.newestGood()
 	if newest == nil || v.verification.running != nil || w.now.Sub(newest.CompletionTime.Time) < 5*time.Second {
 		return
 	}

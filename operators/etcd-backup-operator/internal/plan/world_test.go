@@ -117,6 +117,8 @@ type world struct {
 	noPolicy bool
 	jobs     map[string]*simJob
 	restores restores
+	// verifies is spec.verification when nobody has removed it.
+	verifies *v1beta2.BackupVerification
 	// The logs that caches follow.
 	backups []*v1beta2.EtcdBackup
 	lists   [][]Job
@@ -159,7 +161,8 @@ func newWorld(seed int64, c config, p planner) *world {
 		w.cluster = &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns"}}
 		w.cluster.Status.Members.Ready = []string{"c-1"}
 	}
-	w.backup.Spec.Verification = verifying(seed)
+	w.verifies = verifying(seed)
+	w.backup.Spec.Verification = w.verifies
 	for range c.operators {
 		w.operators = append(w.operators, &operator{dirty: true})
 	}
@@ -207,7 +210,7 @@ func (w *world) run() {
 	w.calm = true
 	w.say("calm")
 	w.skew, w.restricted, w.noPolicy = 0, nil, false
-	w.backup.Spec.Suspend = false
+	w.backup.Spec.Suspend, w.backup.Spec.Verification = false, w.verifies
 	w.logBackup()
 	if w.cluster != nil {
 		w.cluster.Status.Members.Ready = []string{"c-1"}
@@ -539,7 +542,7 @@ func (w *world) effect(o Observation, d Decision) bool {
 	case StartVerification:
 		return w.startVerification(o, a)
 	case DeleteVerification:
-		w.deleteVerification(a)
+		w.deleteVerification(o, a)
 	case StartArchiver: // nothing is archived in this world
 	case DeleteBackup:
 		if w.backup.ResourceVersion != o.Backup.ResourceVersion {
@@ -651,6 +654,11 @@ func (w *world) fault() {
 	case n == 6 && w.edits && w.interval > 0:
 		w.backup.Spec.BackupPolicy.BackupIntervalInSecond = int64(10 + w.r.Intn(100))
 		w.edited()
+	case n == 9 && w.edits && w.verifies != nil:
+		if w.backup.Spec.Verification = w.verifies; w.r.Intn(2) == 0 {
+			w.backup.Spec.Verification = nil
+		}
+		w.edited()
 	case n == 8 && w.account:
 		w.noPolicy = !w.noPolicy
 		w.say("there is no policy: %t", w.noPolicy)
@@ -661,7 +669,7 @@ func (w *world) fault() {
 }
 
 func (w *world) edited() {
-	w.say("the spec is edited: suspend %t, every %d s", w.backup.Spec.Suspend, w.backup.Spec.BackupPolicy.BackupIntervalInSecond)
+	w.say("the spec is edited: suspend %t, every %d s, verified %t", w.backup.Spec.Suspend, w.backup.Spec.BackupPolicy.BackupIntervalInSecond, w.backup.Spec.Verification != nil)
 	w.backup.Generation++
 	w.logBackup()
 }
