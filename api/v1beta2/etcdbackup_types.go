@@ -238,7 +238,7 @@ type BackupVerification struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
 	// The scheduling constraints of the Pod. Default: no node that runs a member of an
-	// EtcdCluster. Set {} to permit all.
+	// EtcdCluster when the verification begins. Set {} to permit all.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 

@@ -258,8 +258,9 @@ type RestoreSpec struct {
 // StartEtcd is the etcd that a verification starts. Its image comes from the repository that
 // etcd-restore-operator was started with (--etcd-repository): an EtcdRestore cannot name one.
 //
-// Its Pod keeps off nodes that run members of an EtcdCluster, unless pod.affinity is set, and it
-// has limits of one CPU and 2Gi of memory, unless pod.resources is set.
+// Its Pod keeps off the nodes that run members of an EtcdCluster which the operator serves when
+// the Job is created, unless pod.affinity is set, and it has limits of one CPU and 2Gi of memory,
+// unless pod.resources is set.
 type StartEtcd struct {
 	// The version of etcd, such as 3.6.16: that of the backed-up cluster, or of the next minor
 	// release. Default: with backupRef, the version that its EtcdBackup recorded of the source.

@@ -15,7 +15,7 @@
 // With Task.StartEtcd it goes on: it rebuilds the database as a restore does, in its scratch
 // space, starts etcd on it, and compares the revision, the number of keys and the HashKV that
 // etcd tells with those of the file; then it writes a key. It runs in etcd's image for that, to
-// which an init container has copied it (package launcher). The Pod alone can reach that etcd,
+// which an init container has copied it (agent.Install). The Pod alone can reach that etcd,
 // and authentication is disabled in this copy, since the agent has nobody's password.
 //
 // # Restoring

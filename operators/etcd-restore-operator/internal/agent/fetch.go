@@ -138,7 +138,7 @@ func (j *job) checkUnpacked(dir string, f *fetched, size int64, packed bool) err
 
 // checkScratch refuses what is larger than the scratch space: the kubelet would evict the Pod.
 func (j *job) checkScratch(size int64) error {
-	limit := j.task.ScratchLimit
+	limit, size := j.task.ScratchLimit, size+j.spare(size)
 	if limit == 0 || size <= limit {
 		return nil
 	}

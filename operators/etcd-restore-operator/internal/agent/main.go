@@ -42,7 +42,7 @@ type settings struct {
 var defaultSettings = settings{
 	listen: fmt.Sprintf(":%d", task.ProgressPort),
 	stall:  objectstore.DefaultStall, backoff: time.Second, progress: 10 * time.Second,
-	etcd: "etcd", trialClient: loopback("2379"), trialPeer: loopback("2380"), trial: 15 * time.Minute,
+	etcd: "etcd", trialClient: "http://127.0.0.1:2379", trialPeer: "http://127.0.0.1:2380", trial: 15 * time.Minute,
 }
 
 // attempts is how often the whole is tried, for a store that restarts. After that it is up

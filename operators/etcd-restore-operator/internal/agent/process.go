@@ -76,15 +76,14 @@ func (p *process) explain(ctx context.Context, version string, err error) error 
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
-	fail := runner.Refuse
+	fail := runner.Passing
 	select {
 	case <-p.ended:
-		if exit := new(exec.ExitError); errors.As(p.failed, &exit) && !exit.Exited() {
-			fail = runner.Passing
+		if exit := new(exec.ExitError); !errors.As(p.failed, &exit) || exit.Exited() {
+			fail = runner.Refuse
 		}
 		err = fmt.Errorf("it has ended (%w)", p.failed)
 	default:
-		fail = runner.Passing
 	}
 	said := ""
 	if words := p.log.last(); words != "" {

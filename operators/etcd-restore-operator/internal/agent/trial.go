@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,9 +157,4 @@ func (j *job) compareServed(ctx context.Context, client *clientv3.Client, want e
 	}
 	_, err = client.Put(ctx, trialKey, "v")
 	return err
-}
-
-// loopback is a URL of this machine at a port.
-func loopback(port string) string {
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", port)}).String()
 }

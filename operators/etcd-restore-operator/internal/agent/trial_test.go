@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/rebuild"
 )
 
 // trying are the settings of a trial with etcd of a version, at ports of its own.
@@ -157,4 +158,36 @@ func TestServedDataDiffers(t *testing.T) {
 	if err := j.compareServed(t.Context(), o.client, right); err != nil {
 		t.Error(err)
 	}
+}
+
+// What the archive has recorded after a snapshot is served, too.
+func TestTrialWithTheArchive(t *testing.T) {
+	t.Parallel()
+	version := etcdtest.Newest()
+	a := startArchived(t, version)
+	last := a.write(t, 30, "one")
+	tk := a.onVolume(t)
+	tk.Revision, tk.StartEtcd = last, version
+	code, result := carryRaw(t.Context(), t, trying(t, version), encode(t, tk))
+	if code != agent.ExitDone {
+		t.Fatalf("exit code %d: %+v", code, result.Failure)
+	}
+	if want := (task.Served{EtcdVersion: version, TotalKeys: int64(len(a.as(t, last)))}); result.Served == nil || *result.Served != want {
+		t.Errorf("etcd has served %+v, want %+v", result.Served, want)
+	}
+	if c := result.Cut; c == nil || c.Revision != last || c.Appended != last-a.revision {
+		t.Errorf("it is restored as %+v, want revision %d", c, last)
+	}
+}
+
+// Beside its database, etcd needs room for its log: it is not started in scratch space from which
+// the kubelet would evict it.
+func TestScratchForATrial(t *testing.T) {
+	t.Parallel()
+	o := startOrigin(t, etcdtest.Newest())
+	tk := onVolume(t, o.content)
+	tk.StartEtcd, tk.ScratchLimit = etcdtest.Newest(), int64(len(o.content))+rebuild.Slack-1
+	mustFail(t, tk, agent.ReasonScratchSpaceExceeded, "raise spec.pod.resources.limits.ephemeral-storage")
+	tk.StartEtcd = ""
+	must(t, tk)
 }

@@ -21,9 +21,9 @@ func Job(r *v1beta2.EtcdRestore, start plan.StartJob, images Images) (*batchv1.J
 	policy, host := agentpod.Policy(r.Spec.Pod, resources()), ""
 	if start.EtcdVersion != "" {
 		policy, host = agentpod.Policy(r.Spec.Pod, trialResources()), images.Etcd+":v"+start.EtcdVersion
-		if policy.Affinity == nil {
-			policy.Affinity = awayFromMembers()
-		}
+	}
+	if policy.Affinity == nil {
+		policy.Affinity = awayFrom(start.AvoidNodes)
 	}
 	policy.ServiceAccountName = cmp.Or(policy.ServiceAccountName, start.Source.ServiceAccountName)
 	var files agentpod.Files

@@ -3,9 +3,6 @@ package build
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // Images are those that the operator runs. No EtcdRestore names one, since whoever creates it
@@ -27,14 +24,17 @@ func trialResources() corev1.ResourceRequirements {
 	}
 }
 
-// awayFromMembers keeps a Pod off the nodes that run members of any EtcdCluster: it reads and
-// writes a whole database, and etcd needs its disk for every write.
-func awayFromMembers() *corev1.Affinity {
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{v1beta2.LabelApp: v1beta2.AppEtcd}},
-			NamespaceSelector: &metav1.LabelSelector{}, // of every namespace
-			TopologyKey:       corev1.LabelHostname,
-		}},
+// awayFrom keeps a Pod off nodes; nil for none. An anti-affinity to members would also keep these
+// off the node of the Pod, when one is to be replaced: the scheduler holds it against both.
+func awayFrom(nodes []string) *corev1.Affinity {
+	var others []corev1.NodeSelectorRequirement
+	for _, name := range nodes { // of a field, a requirement has one value
+		others = append(others, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}})
+	}
+	if others == nil {
+		return nil
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: others}}},
 	}}
 }

@@ -18,7 +18,7 @@ const trialFile = "trial.verify.yaml"
 
 func trial(t *testing.T, r *v1beta2.EtcdRestore) *batchv1.Job {
 	t.Helper()
-	j, err := Job(r, plan.StartJob{Name: plan.JobName(r), Source: sourceOf(r), EtcdVersion: "3.6.16"}, images)
+	j, err := Job(r, plan.StartJob{Name: plan.JobName(r), Source: sourceOf(r), EtcdVersion: "3.6.16", AvoidNodes: []string{"node-1", "node-2"}}, images)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestTrialGolden(t *testing.T) {
 func TestTrialBesideMembers(t *testing.T) {
 	r := restore(t, trialFile)
 	spec := trial(t, r).Spec.Template.Spec
-	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil || spec.Containers[0].Resources.Limits.Cpu().IsZero() || spec.Containers[0].Resources.Limits.Memory().IsZero() {
+	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity != nil || spec.Affinity.NodeAffinity == nil || spec.Containers[0].Resources.Limits.Cpu().IsZero() || spec.Containers[0].Resources.Limits.Memory().IsZero() {
 		t.Errorf("by default the affinity is %+v, and the resources are %+v", spec.Affinity, spec.Containers[0].Resources)
 	}
 	asked := corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}}

@@ -72,7 +72,7 @@ func (o *Observer) Observe(ctx context.Context, e *v1beta2.EtcdRestore) (*Observ
 		Restore:   e.DeepCopy(),
 		FreshName: member.Name(plan.ClusterName(e), member.Suffix(rand.Reader)),
 	}}
-	for _, part := range []func(context.Context, *v1beta2.EtcdRestore, *Observation) error{o.references, o.others, o.job, o.pods, o.claims} {
+	for _, part := range []func(context.Context, *v1beta2.EtcdRestore, *Observation) error{o.references, o.others, o.job, o.memberNodes, o.pods, o.claims} {
 		if err := part(ctx, e, obs); err != nil {
 			return nil, err
 		}
@@ -197,6 +197,25 @@ func (o *Observer) seeJob(ctx context.Context, reader client.Reader, j *batchv1.
 	obs.noteAgents(pods)
 	seen, again := build.ObserveJob(j, pods, obs.Now)
 	obs.Job, obs.RequeueAfter = &seen, operator.Sooner(obs.RequeueAfter, again)
+	return nil
+}
+
+// memberNodes notes where members run, if a Job is to keep off them.
+func (o *Observer) memberNodes(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observation) error {
+	if obs.Job != nil || !plan.KeepsOffMembers(e) {
+		return nil
+	}
+	var list corev1.PodList
+	if err := o.Client.List(ctx, &list, client.MatchingLabels{v1beta2.LabelApp: v1beta2.AppEtcd}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the Pods of members: %w", err)
+	}
+	for i := range list.Items {
+		if p := &list.Items[i]; p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			obs.MemberNodes = append(obs.MemberNodes, p.Spec.NodeName)
+		}
+	}
+	slices.Sort(obs.MemberNodes)
+	obs.MemberNodes = slices.Compact(obs.MemberNodes)
 	return nil
 }
 

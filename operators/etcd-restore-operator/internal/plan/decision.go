@@ -79,6 +79,8 @@ type (
 		// EtcdVersion is the version of the etcd that is started on the restored database, such
 		// as 3.6.16; empty: none is.
 		EtcdVersion string
+		// AvoidNodes are the names of nodes on which its Pods do not run.
+		AvoidNodes []string
 	}
 	// DeleteJob deletes the Job by uid, with its Pods. That it does not exist is success.
 	DeleteJob struct{ Name, UID string }

@@ -44,6 +44,9 @@ type Observation struct {
 	// which nothing is reported, and of one that Hangs, the Pods were read from the API
 	// server itself.
 	Job *Job
+	// MemberNodes are the names of the nodes that run members of any EtcdCluster that the operator
+	// serves, sorted; only before the Job of a restore that KeepsOffMembers.
+	MemberNodes []string
 	// Pods are those that the EtcdCluster controls, or, where nobody does, that have its uid
 	// in their label. They are sorted by name, the seed among them.
 	Pods []Pod

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,19 @@ func TestStartEtcd(t *testing.T) {
 				t.Error(broken)
 			}
 		})
+	}
+	nodes := func(s *scene) { s.MemberNodes = []string{"n-1", "n-2"} }
+	for label, row := range map[string]struct {
+		o    Observation
+		want []string
+	}{
+		"by default":      {observe(starting("3.6.16"), nodes), []string{"n-1", "n-2"}},
+		"by the user":     {observe(starting("3.6.16"), nodes, spec(func(s *v1beta2.RestoreSpec) { s.Pod = &v1beta2.AgentPod{Affinity: &corev1.Affinity{}} })), nil},
+		"without an etcd": {observe(verifyOnly, nodes), nil},
+	} {
+		if got := Plan(row.o).Action.(StartJob).AvoidNodes; !slices.Equal(got, row.want) {
+			t.Errorf("%s: it keeps off %q, want %q", label, got, row.want)
+		}
 	}
 	d := Plan(observe(starting("3.6.16"), job(servedBy("3.6.16"))))
 	if diff := cmp.Diff(&v1beta2.ServedState{EtcdVersion: "3.6.16", TotalKeys: 10}, d.Status.Served); diff != "" {

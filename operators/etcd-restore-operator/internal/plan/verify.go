@@ -3,10 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/coreos/go-semver/semver"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
@@ -17,7 +14,7 @@ import (
 // verifying is what is said while the Job runs.
 func (v *view) verifying() string {
 	switch {
-	case v.spec.VerifyOnly && v.spec.StartEtcd != nil:
+	case v.startsEtcd():
 		return fmt.Sprintf("Job %s fetches and checks the snapshot, and starts etcd on it; no cluster is touched", JobName(v.Restore))
 	case v.spec.VerifyOnly:
 		return fmt.Sprintf("Job %s fetches and checks the snapshot; no cluster is touched", JobName(v.Restore))
@@ -31,10 +28,13 @@ func startJob(v *view) *step {
 		return nil
 	}
 	start := StartJob{Name: JobName(v.Restore), Source: v.source, Credentials: v.credentials()}
-	if v.spec.VerifyOnly && v.spec.StartEtcd != nil {
+	if v.startsEtcd() {
 		if start.EtcdVersion = v.etcdToStart(); start.EtcdVersion == "" {
 			return v.fail(v1beta2.RestoreReasonEtcdVersionUnknown, "nothing tells which etcd to start on the snapshot: set startEtcd.version in another EtcdRestore to the version of the backed-up cluster, such as 3.6.16")
 		}
+	}
+	if KeepsOffMembers(v.Restore) {
+		start.AvoidNodes = v.MemberNodes
 	}
 	return do(v1beta2.RestoreVerifying, start, v1beta2.RestoreReasonVerifying, v.verifying())
 }
@@ -101,10 +101,7 @@ func recordSnapshot(v *view) *step {
 		return nil
 	}
 	s, c, served := snapshotOf(v.Job.Result.Snapshot), v.Job.Result.Cut, servedOf(v.Job.Result.Served)
-	if v.spec.VerifyOnly && v.spec.StartEtcd != nil && served == nil {
-		return v.fail(v1beta2.RestoreReasonResultInvalid, fmt.Sprintf("Job %s did not report what etcd served: run agent and operator in the same version", v.Job.Name))
-	}
-	if r := checkServed(s, served); r != nil {
+	if r := v.checkServed(s, served); r != nil {
 		return v.fail(r.reason, r.message)
 	}
 	target, at := v.targetIn(c)
@@ -144,47 +141,6 @@ func snapshotOf(s *task.Snapshot) *v1beta2.RestoreSnapshot {
 		ClearedAlarms: conditiontext.Clip(s.Alarms),
 		AuthEnabled:   s.AuthEnabled,
 	}
-}
-
-// servedOf is what is written of an etcd that was started; nil if none was.
-func servedOf(s *task.Served) *v1beta2.ServedState {
-	if s == nil {
-		return nil
-	}
-	return &v1beta2.ServedState{EtcdVersion: conditiontext.Clip(s.EtcdVersion), TotalKeys: max(s.TotalKeys, 0)}
-}
-
-// checkServed refuses to call a snapshot good by an etcd to which it would not be restored: one of
-// an older release may serve it and lack what it does not know.
-func checkServed(s *v1beta2.RestoreSnapshot, served *v1beta2.ServedState) *refusal {
-	if served == nil {
-		return nil
-	}
-	etcd, known := parseMinor(served.EtcdVersion)
-	data, ok := parseMinor(s.EtcdVersion)
-	if known && ok && etcd.reads(data) {
-		return nil
-	}
-	return &refusal{v1beta2.RestoreReasonVersionMismatch, fmt.Sprintf(
-		"a snapshot of etcd %s is restored to its own minor version, or to the next one, and not to etcd %s, which was started on it: set startEtcd.version in another EtcdRestore to that of the backed-up cluster", s.EtcdVersion, served.EtcdVersion)}
-}
-
-// etcdToStart is the version of the etcd that a verification starts: what the spec says, or what
-// the EtcdBackup tells of the source; empty if nobody tells.
-func (v *view) etcdToStart() string {
-	version := strings.TrimPrefix(cmp.Or(v.spec.StartEtcd.Version, v.recordedVersion), "v")
-	if _, err := semver.NewVersion(version); err != nil { // it becomes the tag of an image
-		return ""
-	}
-	return version
-}
-
-// keepsOff is what to do about a Pod that finds no node; empty if its nodes are not bounded by us.
-func (v *view) keepsOff() string {
-	if v.spec.StartEtcd == nil || v.spec.Pod != nil && v.spec.Pod.Affinity != nil {
-		return ""
-	}
-	return " (it keeps off nodes that run members of an EtcdCluster: to permit it there, set pod.affinity: {} in another EtcdRestore)"
 }
 
 // restoredOf is what is written of a part of a snapshot; nil if nobody has cut it.
