@@ -251,24 +251,32 @@ const (
 	BackupReasonArchiveGap = "ArchiveGap"
 )
 
-// The reasons of ConditionVerified of an EtcdBackup beside those of the failure of an EtcdRestore,
-// and of events about verifications.
+// The reasons of ConditionVerified of an EtcdBackup once a backup was verified, and of events about
+// that.
 const (
 	// BackupReasonVerified: the backup that was verified last is good: etcd has served just what
 	// was backed up. Nothing to do.
 	BackupReasonVerified = "BackupVerified"
+	// BackupReasonVerificationFailed: the backup that was verified last could not be proved. Follow
+	// the message: it has the failure of the EtcdRestore that verified it.
+	BackupReasonVerificationFailed = "VerificationFailed"
+)
+
+// The reasons of ConditionVerified of an EtcdBackup before that.
+const (
 	// BackupReasonNotVerified: no backup was verified yet. Wait; if it lasts, follow the message.
 	BackupReasonNotVerified = "NotVerified"
+	// BackupReasonVerifierMissing: nothing is verified, since Kubernetes knows no EtcdRestores.
+	// Install etcd-restore-operator, or remove spec.verification.
+	BackupReasonVerifierMissing = "VerifierMissing"
+)
+
+// The reasons of events about the EtcdRestores that verify backups.
+const (
 	// BackupReasonVerificationStarted: an EtcdRestore verifies a backup. Nothing to do.
 	BackupReasonVerificationStarted = "VerificationStarted"
 	// BackupReasonVerificationDeleted: the EtcdRestore of a verification is deleted, since its
 	// result is recorded and there is a newer one, or since spec.verification was removed. Nothing
 	// to do.
 	BackupReasonVerificationDeleted = "VerificationDeleted"
-	// BackupReasonVerificationFailed: a backup could not be proved. Follow the message: it has the
-	// failure of the EtcdRestore that verified it.
-	BackupReasonVerificationFailed = "VerificationFailed"
-	// BackupReasonVerifierMissing: nothing is verified, since Kubernetes knows no EtcdRestores.
-	// Install etcd-restore-operator, or remove spec.verification.
-	BackupReasonVerifierMissing = "VerifierMissing"
 )

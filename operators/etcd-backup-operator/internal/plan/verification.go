@@ -280,7 +280,7 @@ func (v *view) isVerified() *metav1.Condition {
 	case last.Succeeded:
 		c = v.condition(v1beta2.ConditionVerified, true, v1beta2.BackupReasonVerified, tellVerified(last)+"; "+goesOn)
 	default:
-		c = v.condition(v1beta2.ConditionVerified, false, last.Reason, tellVerified(last)+"; "+goesOn)
+		c = v.condition(v1beta2.ConditionVerified, false, v1beta2.BackupReasonVerificationFailed, tellVerified(last)+"; "+goesOn)
 	}
 	return &c
 }
@@ -288,7 +288,7 @@ func (v *view) isVerified() *metav1.Condition {
 // tellVerified is how a verification ended, for a person.
 func tellVerified(r *v1beta2.VerificationRecord) string {
 	if !r.Succeeded {
-		return fmt.Sprintf("backup %s could not be verified: %s", r.Backup, r.Message)
+		return fmt.Sprintf("backup %s could not be verified (%s): %s", r.Backup, r.Reason, r.Message)
 	}
 	archived := ""
 	if r.Revision > 0 {
