@@ -187,7 +187,7 @@ func TestChanges(t *testing.T) {
 }
 
 // marked is a segment of a timeline's history with marks, in seconds, and no hash.
-func marked(t *testing.T, first, last int64, marks ...Mark) (Segment, []byte) {
+func marked(t *testing.T, first, last int64, times Times, marks ...Mark) (Segment, []byte) {
 	t.Helper()
 	var content bytes.Buffer
 	w, err := NewWriter(&content, cluster, timeline, positionAt(first-1))
@@ -199,6 +199,9 @@ func marked(t *testing.T, first, last int64, marks ...Mark) (Segment, []byte) {
 	}
 	for _, m := range marks {
 		err = errors.Join(err, w.Mark(m))
+	}
+	if times != nil {
+		err = errors.Join(err, w.Times(times))
 	}
 	s, closed := w.Close()
 	if err = errors.Join(err, closed); err != nil {
@@ -229,7 +232,7 @@ func TestAt(t *testing.T) {
 		{31, 35, []Mark{at(500, 33)}},
 		{41, 50, nil},
 	} {
-		segment, content := marked(t, s.first, s.last, s.marks...)
+		segment, content := marked(t, s.first, s.last, nil, s.marks...)
 		store[segment], known = content, append(known, segment)
 	}
 	foreign := seg(1, 10)

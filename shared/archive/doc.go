@@ -12,6 +12,7 @@
 //     the value, just as etcd has them in its database;
 //   - marks: at this time the cluster was at this revision;
 //   - hashes: what a member told of its HashKV at a revision;
+//   - times: when the clock of the recorders went forward, and at which revisions, so far;
 //   - last the footer: the last revision with its lineage, and the sha256 of all that came before.
 //
 // Every revision of etcd changes at least one key, so that a segment without a revision in the
@@ -23,6 +24,12 @@
 // with other content. So each segment names the [Lineage] that it follows and the one that it ends
 // with: a digest of all changes before, revision by revision. A recording that cannot go on where
 // the archive ends begins a new timeline after a new snapshot.
+//
+// # Times
+//
+// The clock of marks is that of the recorder, and may be put back. Each segment repeats the [Times]
+// of its timeline: in each [Stretch] the clock went forward. [At] refuses a time that came more than
+// once.
 //
 // # Recording
 //

@@ -15,6 +15,7 @@ const (
 	kindChange kind = 'C'
 	kindMark   kind = 'M'
 	kindHash   kind = 'K'
+	kindTimes  kind = 'T'
 	kindFooter kind = 'F'
 )
 
@@ -30,6 +31,8 @@ const (
 
 	revisionSize  = 17 // of a key of etcd's history (server/storage/mvcc/revision.go)
 	tombstoneSize = 18
+
+	stretchSize = 32 // of Times
 )
 
 var order = binary.BigEndian
@@ -112,4 +115,25 @@ func parseHash(b []byte) (h Hash, ok bool) {
 		return h, false
 	}
 	return Hash{Revision: int64(order.Uint64(b)), Compacted: int64(order.Uint64(b[8:])), Hash: order.Uint32(b[16:])}, true
+}
+
+func appendTimes(b []byte, t Times) []byte {
+	for _, s := range t {
+		b = order.AppendUint64(b, uint64(s.Begin.UnixNano()))
+		b = order.AppendUint64(b, uint64(s.End.UnixNano()))
+		b = order.AppendUint64(b, uint64(s.First))
+		b = order.AppendUint64(b, uint64(s.Last))
+	}
+	return b
+}
+
+func parseTimes(b []byte) (t Times, ok bool) {
+	if len(b)%stretchSize != 0 || len(b) > stretchSize*maxStretches {
+		return nil, false
+	}
+	at := func(i int) time.Time { return time.Unix(0, int64(order.Uint64(b[i:]))).UTC() }
+	for ; len(b) > 0; b = b[stretchSize:] {
+		t = append(t, Stretch{Begin: at(0), End: at(8), First: int64(order.Uint64(b[16:])), Last: int64(order.Uint64(b[24:]))})
+	}
+	return t, true
 }

@@ -45,6 +45,7 @@ type Reader struct {
 	content    bytes.Buffer
 	marks      []Mark
 	hashes     []Hash
+	times      Times
 	position   Position
 	end        error
 }
@@ -125,6 +126,8 @@ func (r *Reader) next() (record, value []byte, err error) {
 		if h, ok = parseHash(content); ok {
 			r.hashes = append(r.hashes, h)
 		}
+	case kindTimes:
+		r.times, ok = parseTimes(content)
 	case kindFooter:
 		return nil, nil, r.footer(content)
 	case kindHeader:

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -45,6 +46,8 @@ type Recorder struct {
 	// Dir is a folder for a segment at a time, which no other Recorder uses: what a killed one
 	// has left there is removed.
 	Dir string
+	// Times are what the newest segment tells of the timeline's times.
+	Times Times
 	// Store stores a segment. It may move the file away. Meanwhile nothing else is
 	// recorded: etcd has the changes until they are compacted.
 	Store func(ctx context.Context, s Segment, content *os.File) error
@@ -101,7 +104,7 @@ func (r *Recorder) Record(ctx context.Context, from Position) (next Position, er
 	if r.hashed.IsZero() {
 		r.hashed = r.Now()
 	}
-	c := &recording{Recorder: r, from: from, stored: from, complete: from.Revision, heard: r.Now()}
+	c := &recording{Recorder: r, from: from, stored: from, complete: from.Revision, times: slices.Clone(r.Times), heard: r.Now()}
 	defer func() { err = errors.Join(err, c.drop()) }()
 	err = c.watch(ctx)
 	// What is whole is kept, also when the Pod ends.

@@ -37,6 +37,8 @@ type recording struct {
 	waiting []Mark
 	held    *Mark
 	marked  int64
+	// times are those of all marks that were noted.
+	times Times
 	// heard is when the watch has delivered something, or had nothing to deliver, or was not
 	// read before since a segment was being stored.
 	heard time.Time
@@ -204,10 +206,16 @@ func (c *recording) note(m Mark) error {
 		}
 		c.waiting = append(c.waiting, m)
 		return nil
+	case c.times.breaks(m): // the ends of both stretches are written
+		if err := c.writeHeld(); err != nil {
+			return err
+		}
 	case m.Revision == c.marked:
+		c.times = c.times.add(m)
 		c.held = &m
 		return nil
 	}
+	c.times = c.times.add(m)
 	c.marked = m.Revision
 	return c.writer.Mark(m)
 }
@@ -234,7 +242,7 @@ func (c *recording) writeHeld() error {
 
 // store ends the segment, stores it, and begins the next one.
 func (c *recording) store(ctx context.Context) error {
-	if err := errors.Join(c.writeHeld(), c.hash(ctx)); err != nil {
+	if err := errors.Join(c.writeHeld(), c.hash(ctx), c.writer.Times(c.times)); err != nil {
 		return err
 	}
 	c.changed = time.Time{} // whatever fails now, this one is not stored again

@@ -63,6 +63,9 @@ func (w *Writer) Mark(m Mark) error { return w.record(kindMark, appendMark(nil, 
 // Hash adds a hash.
 func (w *Writer) Hash(h Hash) error { return w.record(kindHash, appendHash(nil, h)) }
 
+// Times adds what was so far told of the timeline's times.
+func (w *Writer) Times(t Times) error { return w.record(kindTimes, appendTimes(nil, t)) }
+
 // Position is behind all changes that were added, once those of a revision are complete.
 func (w *Writer) Position() Position { return w.tracker.seal() }
 

@@ -170,11 +170,28 @@ func (a *archived) record(ctx context.Context, dir string, r *rand.Rand) error {
 		cancel()
 		var compacted *archive.CompactedError
 		var diverged *archive.DivergedError
-		if errors.As(err, &compacted) || errors.As(err, &diverged) {
+		switch {
+		case errors.As(err, &compacted) && a.archivedTo() >= compacted.Compacted: // by the other one
+			if next, err = a.end(); err != nil {
+				return err
+			}
+		case errors.As(err, &compacted) || errors.As(err, &diverged):
 			return err
 		}
 	}
 	return nil
+}
+
+// end is where a recorder goes on that has only what is stored.
+func (a *archived) end() (archive.Position, error) {
+	newest, _ := archive.Newest(a.store.all(), a.id)
+	a.store.Lock()
+	defer a.store.Unlock()
+	told, err := archive.ReadSegment(bytes.NewReader(a.store.content[newest]), newest)
+	if err != nil {
+		return archive.Position{}, err
+	}
+	return told.End, nil
 }
 
 // live has a history go on, and notes what the cluster tells at each revision.
