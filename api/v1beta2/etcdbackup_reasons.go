@@ -55,8 +55,8 @@ const (
 	BackupReasonReplaced = "Replaced"
 	// BackupReasonPodNotStarting: the Pod of a Job does not start; the message has the words
 	// of the scheduler or of the kubelet. Fix that, and it starts by itself. As the reason of
-	// a failure: it was given up for the next backup. Also a reason of ConditionScheduled
-	// and ConditionArchiving.
+	// a failure: it was given up for the next backup. Also a reason of
+	// ConditionScheduled, ConditionArchiving and ConditionCopied.
 	BackupReasonPodNotStarting = "PodNotStarting"
 )
 
@@ -97,24 +97,20 @@ const (
 	BackupReasonTooManyJobs = "TooManyJobs"
 	// BackupReasonStartRefused: the API server rejects the Job, for example for a quota. Fix
 	// what the message says; the operator tries again every half minute. Also a reason of
-	// ConditionArchiving.
+	// ConditionArchiving and ConditionCopied.
 	BackupReasonStartRefused = "StartRefused"
 )
 
 // What is wrong with the spec: the reasons of ConditionComplete, ConditionFailed and
-// ConditionScheduled of an EtcdBackup that is refused, also of ConditionArchiving, and of the
-// events about that. Edit the spec as the message says; the operator resumes by itself.
+// ConditionScheduled of an EtcdBackup that is refused, also of ConditionArchiving and
+// ConditionCopied, and of the events about that. Edit the spec as the message says; the operator resumes by itself.
 const (
-	// BackupReasonStorageMissing: spec.s3, spec.oss, spec.abs or spec.pvc is not set,
-	// whichever spec.storageType asks for. Write it.
+	// BackupReasonStorageMissing: spec.s3, spec.oss, spec.abs, spec.gcs or spec.pvc is not
+	// set, whichever spec.storageType asks for. Write it.
 	BackupReasonStorageMissing = "StorageMissing"
 	// BackupReasonStorageUnknown: spec.storageType is empty or not supported. Set S3, OSS,
-	// ABS or PVC.
+	// ABS, GCS or PVC.
 	BackupReasonStorageUnknown = "StorageUnknown"
-	// BackupReasonStorageUnsupported: spec.storageType is one that the archived operator
-	// knew and this one does not. Write S3, for any store that speaks it, OSS,
-	// ABS or PVC.
-	BackupReasonStorageUnsupported = "StorageUnsupported"
 	// BackupReasonStorageClassArchived: an object of the class in spec.s3.storageClass cannot
 	// be read at once. Write one that can, such as GLACIER_IR or STANDARD_IA.
 	BackupReasonStorageClassArchived = "StorageClassArchived"
@@ -134,6 +130,9 @@ const (
 	// BackupReasonPathInvalid: spec.s3.path or spec.pvc.path cannot be used. Write it as
 	// mybucket/etcd.backup, or as backups/etcd.db.
 	BackupReasonPathInvalid = "PathInvalid"
+	// BackupReasonCopyIsSource: spec.copyTo is where the backup itself is stored. Set another
+	// store or path.
+	BackupReasonCopyIsSource = "CopyIsSource"
 	// BackupReasonClaimInvalid: spec.pvc.claimName is not the name of a PVC. Correct it.
 	BackupReasonClaimInvalid = "ClaimInvalid"
 	// BackupReasonSourceMissing: the spec does not say which cluster to back up. Write
@@ -249,6 +248,36 @@ const (
 	// message names. Set spec.etcd.autoCompactionRetention to more than the archiver can be
 	// away; nothing to do for the past.
 	BackupReasonArchiveGap = "ArchiveGap"
+)
+
+// The reasons of ConditionCopied once a copy has ended, and of events about that.
+const (
+	// BackupReasonCopied: the backup is in spec.copyTo as well. Nothing to do.
+	BackupReasonCopied = "BackupCopied"
+	// BackupReasonCopyFailed: a backup, or the archive, could not be copied to spec.copyTo; the
+	// backup itself is stored. Follow the message: it has the failure of that store. The next
+	// backup copies what is missing; of a one-shot backup, create another one.
+	BackupReasonCopyFailed = "CopyFailed"
+)
+
+// The reason of ConditionCopied before that, and one of a copy's failure.
+const (
+	// BackupReasonNotCopied: no copy has ended yet. Wait for the next one.
+	BackupReasonNotCopied = "NotCopied"
+	// BackupReasonCopyResultLost: the Job that copies has ended, and its Pod was gone before its
+	// report was read. The copy might be stored: look at spec.copyTo, and find out what deletes
+	// Pods. The next backup copies what is missing.
+	BackupReasonCopyResultLost = "CopyResultLost"
+)
+
+// The reasons of events about the Jobs that copy.
+const (
+	// BackupReasonCopyStarted: the operator has started the Job that copies the backup. Nothing
+	// to do.
+	BackupReasonCopyStarted = "CopyStarted"
+	// BackupReasonCopyStopped: the operator has stopped a Job that copies, since spec.copyTo was
+	// removed or changed, or is rejected now. Nothing to do: what is copied stays.
+	BackupReasonCopyStopped = "CopyStopped"
 )
 
 // The reasons of ConditionVerified of an EtcdBackup once a backup was verified, and of events about

@@ -49,6 +49,9 @@ const (
 	// ConditionArchiving: all changes are recorded beside the snapshots, as spec.archive says.
 	// While it is False, follow the message: etcd keeps the changes only until it is compacted.
 	ConditionArchiving = "Archiving"
+	// ConditionCopied: the last backup that was to be copied is in spec.copyTo as well, and the
+	// archive is copied there. While it is False, follow the message; the backup itself is stored.
+	ConditionCopied = "Copied"
 )
 
 // MaxHistory is how many runs status.history holds at most: enough to see what
@@ -122,6 +125,10 @@ type BackupStatus struct {
 	// The archive of the changes between the snapshots. Unset without spec.archive.
 	// +optional
 	Archive *ArchiveStatus `json:"archive,omitempty"`
+	// When a backup was last copied to spec.copyTo.
+	// +optional
+	// +nullable
+	LastCopyTime *metav1.Time `json:"lastCopyTime,omitempty"`
 	// What is known of verifications. Only with spec.verification.
 	// +optional
 	Verification *VerificationStatus `json:"verification,omitempty"`
@@ -196,6 +203,10 @@ type ArchiveStatus struct {
 	// The newest gap.
 	// +optional
 	Gap *ArchiveGap `json:"gap,omitempty"`
+	// The copy of the archive. Only where spec.copyTo is an object store: to a PVC, the archive
+	// is copied together with each backup.
+	// +optional
+	Copy *ArchiveCopy `json:"copy,omitempty"`
 }
 
 // ArchiveGap is what an archive does not hold.
@@ -266,6 +277,31 @@ type VerificationRecord struct {
 	// The revision up to which the archive was verified with the backup; 0: without it.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+}
+
+// CopyRecord is what became of the copy of a backup.
+type CopyRecord struct {
+	// Where it is stored. Empty if it is not.
+	// +optional
+	Location string `json:"location,omitempty"`
+	// When it was stored, or had failed.
+	// +optional
+	// +nullable
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Why it, or an earlier backup that was missing there, could not be copied, or older copies
+	// not be deleted. Absent if nothing failed.
+	// +optional
+	Failure *BackupFailure `json:"failure,omitempty"`
+}
+
+// ArchiveCopy is how far an archive is copied to spec.copyTo.
+type ArchiveCopy struct {
+	// The newest revision up to which all is copied. 0: not known yet.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+	// Why no segment is copied now. Absent if nothing failed.
+	// +optional
+	Failure *BackupFailure `json:"failure,omitempty"`
 }
 
 // BackupClock is the state from which the due times of a repeated backup are computed. It
@@ -409,6 +445,9 @@ type BackupRecord struct {
 	// The version of the source, such as 3.6.16. Absent in records of older operators.
 	// +optional
 	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// The copy of it (spec.copyTo). Absent while it is being made, and if there is none to make.
+	// +optional
+	Copy *CopyRecord `json:"copy,omitempty"`
 	// How its newest verification ended (spec.verification). Absent if there was none.
 	// +optional
 	Verification *VerificationRecord `json:"verification,omitempty"`

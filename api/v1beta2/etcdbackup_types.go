@@ -61,6 +61,10 @@ type EtcdBackupList struct {
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || ((has(self.abs.path) && self.abs.path.size() > 0) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || has(self.gcs)",fieldPath=".gcs",reason=FieldValueRequired,message="gcs is missing for storageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!(has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || ((has(self.gcs.path) && self.gcs.path.size() > 0) || (has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!has(self.gcs.path) || self.gcs.path.size() <= 1000)",fieldPath=".gcs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
@@ -103,11 +107,10 @@ type BackupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"
 	AuthSecret string `json:"authSecret,omitempty"`
 
-	// Where the backup is stored: S3, OSS, ABS or PVC.
+	// Where the backup is stored: S3, OSS, ABS, GCS or PVC.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3, OSS, ABS or PVC'"
-	// +kubebuilder:validation:XValidation:rule="self != 'GCS'",messageExpression="'storageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3, OSS, ABS, GCS or PVC'"
 	StorageType StorageType `json:"storageType"`
 
 	// When backups are made and how many are kept. Without it, one backup is made.
@@ -131,8 +134,7 @@ type BackupSpec struct {
 	// +optional
 	ABS *ABSSource `json:"abs,omitempty"`
 
-	// Not supported, as storageType GCS; declared because manifests of coreos/etcd-operator
-	// have it.
+	// The bucket and object, for storageType GCS.
 	// +optional
 	GCS *GCSSource `json:"gcs,omitempty"`
 
@@ -179,6 +181,14 @@ type BackupSpec struct {
 	// +kubebuilder:validation:Enum="";Auto;Always;Never
 	RecordHash RecordHash `json:"recordHash,omitempty"`
 
+	// A second place to which each backup is copied once it is stored, and each segment of the
+	// archive: another store, account or region. A copy that fails neither fails nor delays the
+	// backup: the condition Copied reports it, and the next backup copies what is missing there.
+	// spec.backupPolicy decides there as well which older backups are deleted, of those that
+	// this EtcdBackup has copied. Without it, nothing is copied.
+	// +optional
+	CopyTo *BackupCopy `json:"copyTo,omitempty"`
+
 	// Records all changes between the snapshots of a repeated backup beside them, for as long
 	// as this is set and suspend is false. Without it, only the snapshots are stored.
 	// +optional
@@ -193,6 +203,59 @@ type BackupSpec struct {
 	// The settings of the Pods that make the backup and the archive.
 	// +optional
 	Pod *AgentPod `json:"pod,omitempty"`
+}
+
+// BackupCopy is a second place for backups, which has the same names as the first: a store of any
+// type, or a PVC.
+//
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || has(self.oss)",fieldPath=".oss",reason=FieldValueRequired,message="oss is missing for storageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || has(self.abs)",fieldPath=".abs",reason=FieldValueRequired,message="abs is missing for storageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || ((has(self.abs.path) && self.abs.path.size() > 0) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || has(self.gcs)",fieldPath=".gcs",reason=FieldValueRequired,message="gcs is missing for storageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!(has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || ((has(self.gcs.path) && self.gcs.path.size() > 0) || (has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!has(self.gcs.path) || self.gcs.path.size() <= 1000)",fieldPath=".gcs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
+type BackupCopy struct {
+	// Where the copies are stored: S3, OSS, ABS, GCS or PVC.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self in ['S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'storageType ' + self + ' is not supported: set S3, OSS, ABS, GCS or PVC'"
+	StorageType StorageType `json:"storageType"`
+
+	// The bucket and key, for storageType S3.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
+	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	S3 *S3Source `json:"s3,omitempty"`
+
+	// The bucket and key, for storageType OSS.
+	// +optional
+	OSS *OSSSource `json:"oss,omitempty"`
+
+	// The container and blob, for storageType ABS.
+	// +optional
+	ABS *ABSSource `json:"abs,omitempty"`
+
+	// The bucket and object, for storageType GCS.
+	// +optional
+	GCS *GCSSource `json:"gcs,omitempty"`
+
+	// The PVC and file, for storageType PVC. Who creates this object needs the same right as
+	// for the PVC of the backup itself.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"
+	PVC *PVCSource `json:"pvc,omitempty"`
 }
 
 // BackupArchive says how the changes between snapshots are recorded. They lie beside the

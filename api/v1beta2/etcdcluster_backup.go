@@ -18,7 +18,8 @@ type ClusterBackup struct {
 	// Where EtcdBackups can store this cluster's snapshots, whoever creates them:
 	// s3://mybucket/etcd is everything below that path in a bucket of AWS,
 	// s3://mybucket/etcd?endpoint=https://minio.example.com:9000 the same in another
-	// store, oss://mybucket/etcd a folder in OSS (with ?endpoint= as well),
+	// store, oss://mybucket/etcd a folder in OSS and gcs://mybucket/etcd one in Google Cloud
+	// Storage (with ?endpoint= as well),
 	// abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net one in Azure, and
 	// pvc://myclaim/etcd a folder on a PersistentVolumeClaim. A bucket or a claim without a path
 	// is all of it. In Azure every account can have a container of that name: the endpoint must
@@ -29,6 +30,6 @@ type ClusterBackup struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="allowedStores is empty: remove it to allow every store, or set one, such as s3://mybucket/etcd"
 	// +kubebuilder:validation:items:MaxLength=1536
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(s3|oss)://[A-Za-z0-9][-._A-Za-z0-9]{1,254}(/[^?\\\\x00-\\\\x1f\\\\x7f]*)?([?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?)?$') || self.matches('^abs://[a-z0-9][-a-z0-9]{1,61}[a-z0-9](/[^?\\\\x00-\\\\x1f\\\\x7f]*)?[?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$') || self.matches('^pvc://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(/[^\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(s3|oss|gcs)://[A-Za-z0-9][-._A-Za-z0-9]{1,254}(/[^?\\\\x00-\\\\x1f\\\\x7f]*)?([?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?)?$') || self.matches('^abs://[a-z0-9][-a-z0-9]{1,61}[a-z0-9](/[^?\\\\x00-\\\\x1f\\\\x7f]*)?[?]endpoint=https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$') || self.matches('^pvc://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(/[^\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, gcs://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
 	AllowedStores []string `json:"allowedStores,omitempty"`
 }

@@ -211,8 +211,8 @@ const (
 	// deleted so that a Pod with data or a new member can be scheduled. No data is lost. Add a
 	// node if there is room for one of them only.
 	ClusterReasonMakingRoom = "MakingRoom"
-	// ClusterReasonMemberMoved: a member of a cordoned node was removed after another had
-	// taken its place.
+	// ClusterReasonMemberMoved: a member of a cordoned node, or whose PVC is being deleted, was
+	// removed after another had taken its place.
 	ClusterReasonMemberMoved = "MemberMoved"
 	// ClusterReasonUpdatingMembers: Pods are replaced one at a time, because spec.pod,
 	// spec.etcd or certificates have changed. If one does not run, revert the edit that the
@@ -273,7 +273,7 @@ const (
 	// ClusterReasonWaitingForMember: a member does not serve yet. Wait; if it lasts, follow
 	// the message, which says why.
 	ClusterReasonWaitingForMember = "WaitingForMember"
-	// ClusterReasonMovingMember: a member is replaced, because its node is cordoned.
+	// ClusterReasonMovingMember: a member is replaced, because its node is cordoned or its PVC is being deleted.
 	ClusterReasonMovingMember = "MovingMember"
 	// ClusterReasonDeletingPod: a Pod that belongs to no member, or ended before it could join, is
 	// deleted. No member's data is lost.

@@ -163,6 +163,9 @@ const (
 	// RestoreReasonSeedNotReady: etcd of the seed, or the launcher that waits to start it,
 	// exited and is restarted. Look at its log.
 	RestoreReasonSeedNotReady = "SeedNotReady"
+	// RestoreReasonVersionUnsupported: no seed is made, since spec.version of the EtcdCluster is not
+	// a version that etcd-operator runs. Set another one.
+	RestoreReasonVersionUnsupported = "VersionUnsupported"
 	// RestoreReasonRefused: the API server refuses an action of the operator. Lift what
 	// refuses it, such as a quota; the operator retries.
 	RestoreReasonRefused = "Refused"
@@ -183,18 +186,15 @@ const (
 	// have it. Choose a shorter or simpler one.
 	RestoreReasonNameInvalid = "NameInvalid"
 	// RestoreReasonStorageMissing: the spec does not say where the snapshot is. Set
-	// backupStorageType with s3, oss, abs or pvc, or backupRef.
+	// backupStorageType with s3, oss, abs, gcs or pvc, or backupRef.
 	RestoreReasonStorageMissing = "StorageMissing"
 	// RestoreReasonStorageAmbiguous: two fields name different places. Set only one of them.
 	RestoreReasonStorageAmbiguous = "StorageAmbiguous"
-	// RestoreReasonStorageUnsupported: backupStorageType is one of the archived operator's
-	// that is not supported. Set S3, OSS, ABS or PVC.
-	RestoreReasonStorageUnsupported = "StorageUnsupported"
 	// RestoreReasonStorageUnknown: backupStorageType is not supported. Set S3, OSS,
-	// ABS or PVC.
+	// ABS, GCS or PVC.
 	RestoreReasonStorageUnknown = "StorageUnknown"
-	// RestoreReasonPathInvalid: path or prefix of s3, oss or abs, or pvc.path, is malformed. Write
-	// it as the message shows.
+	// RestoreReasonPathInvalid: path or prefix of s3, oss, abs or gcs, or pvc.path, is malformed.
+	// Write it as the message shows.
 	RestoreReasonPathInvalid = "PathInvalid"
 	// RestoreReasonClaimInvalid: pvc.claimName cannot be the name of a PersistentVolumeClaim.
 	// Correct it.

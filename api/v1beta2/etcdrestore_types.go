@@ -71,6 +71,9 @@ type EtcdRestoreList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'ABS') || has(self.abs) || has(self.backupRef)",fieldPath=".abs",reason=FieldValueRequired,message="abs is missing for backupStorageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'ABS') || !has(self.abs) || ((has(self.abs.path) && self.abs.path.size() > 0) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="neither path nor prefix is set: set path for one snapshot, such as mycontainer/etcd.backup, or prefix for the newest whose name begins with it, such as mycontainer/prod/"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'ABS') || !has(self.abs) || (!(has(self.abs.path) && self.abs.path.size() > 0 && has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="set only one of path and prefix: path for the snapshot of that name, prefix for the newest"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'GCS') || has(self.gcs) || has(self.backupRef)",fieldPath=".gcs",reason=FieldValueRequired,message="gcs is missing for backupStorageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'GCS') || !has(self.gcs) || ((has(self.gcs.path) && self.gcs.path.size() > 0) || (has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.path",reason=FieldValueRequired,message="neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose name begins with it, such as mybucket/prod/"
+// +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'GCS') || !has(self.gcs) || (!(has(self.gcs.path) && self.gcs.path.size() > 0 && has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="set only one of path and prefix: path for the snapshot of that name, prefix for the newest"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'S3') || !has(self.pvc) || has(self.backupRef)",fieldPath=".pvc",reason=FieldValueForbidden,message="backupStorageType is S3: remove pvc, or set backupStorageType: PVC and remove s3"
 // +kubebuilder:validation:XValidation:rule="!(has(self.backupStorageType) && self.backupStorageType == 'PVC') || !has(self.s3) || has(self.backupRef)",fieldPath=".s3",reason=FieldValueForbidden,message="backupStorageType is PVC: remove s3, or set backupStorageType: S3 and remove pvc"
@@ -107,11 +110,10 @@ type RestoreSpec struct {
 	// +optional
 	ClusterTemplate *ClusterTemplate `json:"clusterTemplate,omitempty"`
 
-	// Where the snapshot is stored: S3, OSS, ABS or PVC. Empty with backupRef.
+	// Where the snapshot is stored: S3, OSS, ABS, GCS or PVC. Empty with backupRef.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, OSS, ABS or PVC'"
-	// +kubebuilder:validation:XValidation:rule="self != 'GCS'",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC'"
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'S3', 'PVC', 'ABS', 'GCS', 'OSS']",messageExpression="'backupStorageType ' + self + ' is not supported: set S3, OSS, ABS, GCS or PVC'"
 	BackupStorageType StorageType `json:"backupStorageType,omitempty"`
 
 	// The bucket and key, for backupStorageType S3.
@@ -136,9 +138,9 @@ type RestoreSpec struct {
 	// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : '') == (has(oldSelf.path) ? oldSelf.path : '') && (has(self.prefix) ? self.prefix : '') == (has(oldSelf.prefix) ? oldSelf.prefix : '') && (has(self.absSecret) ? self.absSecret : '') == (has(oldSelf.absSecret) ? oldSelf.absSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.caSecret) ? self.caSecret : '') == (has(oldSelf.caSecret) ? oldSelf.caSecret : '')",reason=FieldValueForbidden,message="abs cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	ABS *ABSSource `json:"abs,omitempty"`
 
-	// Not supported, as backupStorageType GCS; declared because manifests of
-	// coreos/etcd-operator have it.
+	// The bucket and object, for backupStorageType GCS.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.path) ? self.path : '') == (has(oldSelf.path) ? oldSelf.path : '') && (has(self.prefix) ? self.prefix : '') == (has(oldSelf.prefix) ? oldSelf.prefix : '') && (has(self.gcpSecret) ? self.gcpSecret : '') == (has(oldSelf.gcpSecret) ? oldSelf.gcpSecret : '') && (has(self.endpoint) ? self.endpoint : '') == (has(oldSelf.endpoint) ? oldSelf.endpoint : '') && (has(self.caSecret) ? self.caSecret : '') == (has(oldSelf.caSecret) ? oldSelf.caSecret : '')",reason=FieldValueForbidden,message="gcs cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
 	GCS *GCSSource `json:"gcs,omitempty"`
 
 	// The bucket and key, for backupStorageType OSS.

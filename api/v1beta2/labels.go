@@ -252,6 +252,10 @@ const (
 	// AnnotationArchive on the Job that records the archive of an EtcdBackup is a hash of what
 	// it was built from.
 	AnnotationArchive = GroupName + "/archive"
+	// AnnotationCopy on the Job that copies a backup is a hash of what it was built from, and
+	// AnnotationEntry the name of the entry of status.history that it copies.
+	AnnotationCopy  = GroupName + "/copy"
+	AnnotationEntry = GroupName + "/entry"
 	// AnnotationScheduled on the Job of a backup is when it was due, in UTC, in
 	// the form of RFC 3339.
 	AnnotationScheduled = GroupName + "/scheduled"

@@ -3,7 +3,7 @@ package v1beta2
 // StorageType is where snapshots are stored.
 type StorageType string
 
-// The storage types. All but GCS are supported.
+// The storage types.
 const (
 	// StorageS3 is a bucket of AWS or of another S3-compatible store.
 	StorageS3 StorageType = "S3"
@@ -11,7 +11,7 @@ const (
 	StoragePVC StorageType = "PVC"
 	// StorageABS is Azure Blob Storage.
 	StorageABS StorageType = "ABS"
-	// StorageGCS is Google Cloud Storage, which coreos/etcd-operator supported.
+	// StorageGCS is Google Cloud Storage.
 	StorageGCS StorageType = "GCS"
 	// StorageOSS is Alibaba Cloud OSS.
 	StorageOSS StorageType = "OSS"
@@ -189,14 +189,42 @@ type ABSSource struct {
 	CASecret string `json:"caSecret,omitempty"`
 }
 
-// GCSSource is a place in Google's store.
+// GCSSource is a place in Google Cloud Storage.
 type GCSSource struct {
-	// The bucket and the object.
+	// The bucket and the object, as s3.path.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1280
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a bucket and an object: set it to one like mybucket/etcd.backup, without gcs://"
 	Path string `json:"path,omitempty"`
-	// The Secret with the credentials.
+
+	// For restores, instead of path: the bucket and what the names of repeated backups
+	// begin with, as s3.prefix.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1000
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of objects' names: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without gcs://"
+	Prefix string `json:"prefix,omitempty"`
+
+	// The Secret with the key credentials.json, the key of a service account, or
+	// access-token. Without it, the workload identity of pod.serviceAccountName is used.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	GCPSecret string `json:"gcpSecret,omitempty"`
+
+	// The URL of the store, without a path. Default: https://storage.googleapis.com. A store
+	// that is not Google's needs credentials.json in gcpSecret. Without a scheme it is reached
+	// by https.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?/?$')",message="endpoint is not the URL of a store without a path: set it to one like https://storage.googleapis.com"
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
+	// signed the certificate of an endpoint of your own. Only this key is mounted, and only
+	// this CA is trusted. Default: the public CAs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	CASecret string `json:"caSecret,omitempty"`
 }
 
 // OSSSource is a place in Alibaba Cloud OSS.

@@ -1,6 +1,7 @@
 package etcdclient
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -37,16 +38,49 @@ func (e *TLSError) Unwrap() error { return e.Err }
 // CAs in it, the system's are trusted. The error is [ErrNoCertificate] or a
 // [*TLSError].
 func LoadTLS(dir string) (*tls.Config, error) {
+	return parseTLS(func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, key)) })
+}
+
+// ParseTLS is [LoadTLS] of the keys of a client's TLS Secret that are in memory.
+func ParseTLS(data map[string][]byte) (*tls.Config, error) {
+	return parseTLS(func(key string) ([]byte, error) {
+		content, ok := data[key]
+		if !ok {
+			return nil, &fs.PathError{Op: "read", Path: key, Err: fs.ErrNotExist}
+		}
+		return content, nil
+	})
+}
+
+// TLSKeys are the names of the keys under which a client's TLS Secret has the certificate, its
+// private key, and the CAs; empty if it has neither layout.
+func TLSKeys(data map[string][]byte) (cert, key, ca string) {
 	for _, l := range tlsLayouts {
-		if _, err := os.Stat(filepath.Join(dir, l.cert)); errors.Is(err, fs.ErrNotExist) {
+		if _, ok := data[l.cert]; ok {
+			return l.cert, l.key, l.ca
+		}
+	}
+	return "", "", ""
+}
+
+// parseTLS reads the keys of a client's TLS Secret. Read returns [fs.ErrNotExist] for one that
+// it does not have.
+func parseTLS(read func(key string) ([]byte, error)) (*tls.Config, error) {
+	for _, l := range tlsLayouts {
+		certPEM, err := read(l.cert)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, l.cert), filepath.Join(dir, l.key))
+		keyPEM, keyErr := read(l.key)
+		if err := cmp.Or(err, keyErr); err != nil {
+			return nil, &TLSError{l.cert + " and " + l.key, err}
+		}
+		cert, err := tls.X509KeyPair(certPEM, keyPEM)
 		if err != nil {
 			return nil, &TLSError{l.cert + " and " + l.key, err}
 		}
 		config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-		ca, err := os.ReadFile(filepath.Join(dir, l.ca))
+		ca, err := read(l.ca)
 		if errors.Is(err, fs.ErrNotExist) {
 			return config, nil
 		}

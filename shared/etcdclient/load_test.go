@@ -45,6 +45,14 @@ func TestLoadTLS(t *testing.T) {
 		dir := t.TempDir()
 		etcdtest.Mount(t, dir, row.files)
 		config, err := LoadTLS(dir)
+		parsed, parseErr := ParseTLS(row.files)
+		if (parsed == nil) != (config == nil) || parseErr == nil && (parsed.RootCAs != nil) != row.roots {
+			t.Errorf("%s: parsed from memory: %v, want as from the folder: %v", name, parseErr, err)
+		}
+		var told *TLSError
+		if errors.As(parseErr, &told) && told.Keys != row.keys {
+			t.Errorf("%s: parsed from memory: %v, want an error about %s", name, parseErr, row.keys)
+		}
 		var wrong *TLSError
 		switch {
 		case row.keys == "-":

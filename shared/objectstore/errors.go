@@ -59,7 +59,7 @@ type Error struct {
 	Reason Reason
 	// Op is what was asked, Where of which bucket or object.
 	Op, Where string
-	// Scheme is what URLs of the store begin with: s3, oss, abs.
+	// Scheme is what URLs of the store begin with: s3, oss, abs, gcs.
 	Scheme string
 	// Advice says what to do, if more is known than the reason alone says.
 	Advice string

@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"sync"
@@ -78,6 +79,13 @@ type PutOptions struct {
 	Progress func(bytes int)
 }
 
+// Tell tells of bytes that were stored.
+func (o *PutOptions) Tell(bytes int) {
+	if o.Progress != nil {
+		o.Progress(bytes)
+	}
+}
+
 // TokenKey is the user metadata that tells the object of one Put from that of another, when
 // the answer to the request that completed it was lost.
 const TokenKey = "upload"
@@ -96,6 +104,33 @@ func Fill(r io.Reader, buffer []byte) (n int, last bool, err error) {
 		}
 	}
 	return n, false, nil
+}
+
+// PutStream stores what r holds: by single if a buffer of that size holds all of it, and else by
+// large, which gets the full buffer and stores it with the rest of r.
+func PutStream(r io.Reader, size int, single func(content []byte) error, large func(first []byte) (int64, error)) (int64, error) {
+	buffer := make([]byte, size)
+	n, last, err := Fill(r, buffer)
+	if err != nil {
+		return 0, err
+	}
+	if last {
+		return int64(n), single(buffer[:n])
+	}
+	return large(buffer)
+}
+
+// CheckAbsent refuses with AlreadyExists if it can see an object of the key. Where it cannot, a
+// conditional write is to tell. fail makes an error of the store's.
+func CheckAbsent(ctx context.Context, s Store, key string, fail func(op, key string, err error) error) error {
+	_, err := s.Stat(ctx, key)
+	switch {
+	case err == nil:
+		return fail("look for an earlier object", key, Because(AlreadyExists, errors.New("it is there")))
+	case errors.Is(err, NotFound), errors.Is(err, AccessDenied):
+		return nil
+	}
+	return err
 }
 
 // deleters is how many objects are deleted at a time.

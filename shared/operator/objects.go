@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -55,6 +56,14 @@ type Send func(metric *prometheus.Desc, kind prometheus.ValueType, value float64
 func SeriesOf(ch chan<- prometheus.Metric, key types.NamespacedName) Send {
 	return func(metric *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
 		ch <- prometheus.MustNewConstMetric(metric, kind, value, append([]string{key.Namespace, key.Name}, more...)...)
+	}
+}
+
+// Conditions sends 1 for each condition of an object. The metric's own labels are condition, status
+// and reason.
+func (send Send) Conditions(metric *prometheus.Desc, conditions []metav1.Condition) {
+	for _, c := range conditions {
+		send(metric, prometheus.GaugeValue, 1, c.Type, string(c.Status), c.Reason)
 	}
 }
 

@@ -113,9 +113,15 @@ func start(t *testing.T, name, namespace string, to *rest.Config) *replica {
 // says waits until /readyz has an answer with all of these.
 func (r *replica) says(want ...string) {
 	r.t.Helper()
+	r.serves("/readyz", want...)
+}
+
+// serves waits until a path has an answer with all of these.
+func (r *replica) serves(path string, want ...string) {
+	r.t.Helper()
 	var last string
 	err := wait.PollUntilContextTimeout(r.t.Context(), 50*time.Millisecond, oneMinute, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+path, nil)
 		if err != nil {
 			return false, err
 		}
@@ -130,7 +136,7 @@ func (r *replica) says(want ...string) {
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(last, w) }), err
 	})
 	if err != nil {
-		r.t.Fatalf("/readyz says %s, want all of %q: %v", last, want, err)
+		r.t.Fatalf("%s says %s, want all of %q: %v", path, last, want, err)
 	}
 }
 
@@ -418,6 +424,8 @@ func TestReplicas(t *testing.T) {
 	second := start(t, "etcd-operator", namespace, account(apiservertest.Config(), namespace))
 	second.isReady()
 	second.idle()
+	// The alert about an operator without a leader asks for it.
+	second.serves("/metrics", `leader_election_master_status{name="etcd-operator"} `)
 	first.stop()
 	second.works("example")
 	second.isReady()

@@ -90,6 +90,13 @@ func (p *Proxy) Hits(f *Fault) int {
 	return f.hits
 }
 
+// Heal ends all faults.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = nil
+}
+
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore/abs"
+	"github.com/etcd-operators/etcd-operators/shared/objectstore/gcs"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore/s3"
 )
 
@@ -25,6 +26,11 @@ func OpenStore(ctx context.Context, s *agent.Store, stall, maxBackoff time.Durat
 	case v1beta2.StorageABS:
 		return abs.Open(ctx, abs.Settings{
 			Container: s.Bucket, Endpoint: s.Endpoint, SecretDir: s.SecretDir, Secret: s.Secret, CADir: s.CADir,
+			Stall: stall, MaxBackoff: maxBackoff,
+		})
+	case v1beta2.StorageGCS:
+		return gcs.Open(ctx, gcs.Settings{
+			Bucket: s.Bucket, Endpoint: s.Endpoint, SecretDir: s.SecretDir, Secret: s.Secret, CADir: s.CADir,
 			Stall: stall, MaxBackoff: maxBackoff,
 		})
 	default:

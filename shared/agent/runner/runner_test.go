@@ -85,7 +85,7 @@ func TestAResultAlwaysFits(t *testing.T) {
 
 // A task of a newer operator may name a store that this agent cannot reach: it is not S3.
 func TestOpenStoreOfAnUnknownType(t *testing.T) {
-	for _, kind := range []v1beta2.StorageType{"Tape", v1beta2.StorageGCS, v1beta2.StoragePVC, "s3"} {
+	for _, kind := range []v1beta2.StorageType{"Tape", v1beta2.StoragePVC, "s3"} {
 		_, err := OpenStore(t.Context(), &agent.Store{Type: kind, Bucket: "b", Region: "r"}, 0, 0)
 		if err == nil {
 			t.Fatalf("%s was opened", kind)

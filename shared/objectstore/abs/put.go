@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -58,19 +57,13 @@ func (s *Store) newPut(key string, options objectstore.PutOptions) *put {
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
 	p := s.newPut(key, options)
 	if options.IfAbsent {
-		if err := p.checkAbsent(ctx); err != nil {
+		if err := objectstore.CheckAbsent(ctx, s, key, s.fail); err != nil {
 			return 0, err
 		}
 	}
-	buffer := make([]byte, blockSize)
-	n, last, err := objectstore.Fill(r, buffer)
-	if err != nil {
-		return 0, err
-	}
-	if last {
-		return int64(n), p.single(ctx, buffer[:n])
-	}
-	return p.blocks(ctx, r, buffer)
+	return objectstore.PutStream(r, blockSize,
+		func(content []byte) error { return p.single(ctx, content) },
+		func(first []byte) (int64, error) { return p.blocks(ctx, r, first) })
 }
 
 // WriteSmall implements objectstore.Store.
@@ -84,18 +77,6 @@ func (s *Store) Tag(context.Context, string, map[string]string) error { return n
 // AbortUpload implements objectstore.Store: blocks that nobody commits vanish by themselves.
 func (s *Store) AbortUpload(context.Context, objectstore.Upload) error { return nil }
 
-// checkAbsent refuses if it can see a blob of the key.
-func (p *put) checkAbsent(ctx context.Context) error {
-	_, err := p.Stat(ctx, p.key)
-	switch {
-	case err == nil:
-		return p.fail("look for an earlier object", p.key, objectstore.Because(objectstore.AlreadyExists, errors.New("it is there")))
-	case errors.Is(err, objectstore.NotFound), errors.Is(err, objectstore.AccessDenied):
-		return nil // the conditional write will tell
-	}
-	return err
-}
-
 // single stores a small blob by one request.
 func (p *put) single(ctx context.Context, content []byte) error {
 	_, err := p.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(content)), &blockblob.UploadOptions{
@@ -104,7 +85,7 @@ func (p *put) single(ctx context.Context, content []byte) error {
 	if err != nil && !p.stored(ctx, err, int64(len(content))) {
 		return p.fail("store", p.key, err)
 	}
-	p.progress(len(content))
+	p.options.Tell(len(content))
 	return nil
 }
 
@@ -150,7 +131,7 @@ func (p *put) stage(ctx context.Context, r io.Reader, first []byte) (ids []strin
 			if err != nil {
 				return p.fail("store a block", p.key, err)
 			}
-			p.progress(n)
+			p.options.Tell(n)
 			return nil
 		})
 	}
@@ -282,10 +263,4 @@ func (p *put) metadata() map[string]*string {
 	}
 	m[objectstore.TokenKey] = p.token
 	return toMetadata(m)
-}
-
-func (p *put) progress(bytes int) {
-	if p.options.Progress != nil {
-		p.options.Progress(bytes)
-	}
 }

@@ -162,7 +162,7 @@ func (p *put) part(ctx context.Context, id string, part *types.CompletedPart, co
 	}
 	// What the store has computed of a part, if anything, it compares at the end.
 	part.ETag, part.ChecksumCRC32 = out.ETag, out.ChecksumCRC32
-	p.progress(len(content))
+	p.options.Tell(len(content))
 	return nil
 }
 

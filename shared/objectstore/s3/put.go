@@ -21,14 +21,14 @@ import (
 // smaller than 5 MiB, and some stores want them all of one size. So parts are small
 // at first, for a small process, and of one size up to 24 GiB, beyond any database
 // that etcd recommends; from then on they are larger, so that 10,000 hold 102 GiB.
-// Of the buffers, one is filled while the others are sent: 15 MiB together, and
-// 48 MiB beyond 24 GiB.
+// Of the buffers, one is filled while the other is sent, and then both are: 10 MiB
+// together, and 32 MiB beyond 24 GiB.
 const (
 	maxParts   = 10_000
 	smallParts = 5_000
 	smallPart  = 5 << 20
 	largePart  = 16 << 20
-	buffers    = 3
+	buffers    = 2
 	// MaxSize is that of the largest object that can be stored.
 	MaxSize = smallParts*smallPart + (maxParts-smallParts)*largePart
 )
@@ -61,15 +61,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 			return 0, err
 		}
 	}
-	buffer := make([]byte, partSize(1))
-	n, last, err := objectstore.Fill(r, buffer)
-	if err != nil {
-		return 0, err
-	}
-	if last {
-		return int64(n), p.single(ctx, buffer[:n])
-	}
-	return p.multipart(ctx, r, buffer)
+	return objectstore.PutStream(r, partSize(1),
+		func(content []byte) error { return p.single(ctx, content) },
+		func(first []byte) (int64, error) { return p.multipart(ctx, r, first) })
 }
 
 // single stores a small object by one request.
@@ -100,7 +94,7 @@ func (p *put) single(ctx context.Context, content []byte) error {
 	if err != nil {
 		return p.refused("store", err)
 	}
-	p.progress(len(content))
+	p.options.Tell(len(content))
 	return nil
 }
 
@@ -175,12 +169,6 @@ func (p *put) metadata() map[string]string {
 	}
 	m[objectstore.TokenKey] = p.token
 	return m
-}
-
-func (p *put) progress(bytes int) {
-	if p.options.Progress != nil {
-		p.options.Progress(bytes)
-	}
 }
 
 // tagging are the tags of the settings, as a header has them.

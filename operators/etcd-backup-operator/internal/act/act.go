@@ -57,6 +57,8 @@ func (a *Actor) Act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observ
 		return a.startJob(ctx, b, obs, x)
 	case plan.StartArchiver:
 		return a.startArchiver(ctx, b, obs, x)
+	case plan.StartCopy:
+		return a.startCopy(ctx, b, obs, x)
 	case plan.DeleteJob:
 		if x.Replaced { // in vain, if the next one is refused
 			if err := a.stillChecked(ctx, obs); err != nil {
@@ -117,6 +119,22 @@ func (a *Actor) startArchiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *p
 		return err
 	}
 	j, err := job.BuildArchiver(b, start, a.Image)
+	if err != nil {
+		return err
+	}
+	return a.create(ctx, b, j, func() {})
+}
+
+// startCopy makes the Job that copies a backup, under the same conditions.
+func (a *Actor) startCopy(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartCopy) error {
+	var serverTime time.Time
+	if err := a.stillHolds(withServerTime(ctx, &serverTime), b, obs); err != nil {
+		return err
+	}
+	if err := a.stillChecked(ctx, obs); err != nil {
+		return err
+	}
+	j, err := job.BuildCopier(b, start, serverTime, a.Image)
 	if err != nil {
 		return err
 	}

@@ -32,23 +32,9 @@ const childEnv = "AGENT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		code := Main(context.Background(), nil)
-		fmt.Println(peakMemory())
-		os.Exit(code)
+		os.Exit(Main(context.Background(), nil))
 	}
 	os.Exit(messages.Check(m.Run()))
-}
-
-// peakMemory is the most that this process had in memory, in KiB. (What the kernel
-// counts of a child that has ended begins with what its parent had.)
-func peakMemory() string {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return err.Error()
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	peak, _, _ := strings.Cut(rest, "kB")
-	return strings.TrimSpace(peak)
 }
 
 // pattern is a text of that size.

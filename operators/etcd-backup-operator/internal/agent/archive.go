@@ -47,6 +47,8 @@ type archiver struct {
 	at      place
 	// auth is the revision of users and roles as the newest segment has it; 0: not known.
 	auth uint64
+	// copies are the segments that are to be copied to the second place.
+	copies copyQueue
 	// pruned is when segments were deleted that no snapshot needs.
 	pruned time.Time
 }
@@ -62,6 +64,7 @@ func (j *job) record(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	defer a.startCopying(ctx)()
 	pause := j.limits.backoff
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -123,6 +126,7 @@ func (a *archiver) recordOnce(ctx context.Context) (err error) {
 type place struct {
 	timeline uint32
 	position archive.Position
+	times    archive.Times
 	// begin is the revision behind which the timeline has begun.
 	begin int64
 }
@@ -141,7 +145,7 @@ func (a *archiver) recordAt(ctx context.Context, to destination, from member, at
 	a.cluster, a.at = from.cluster, at
 	a.progress.began(from, at)
 	r := &a.recorder
-	r.Conn, r.ClusterID, r.Timeline, r.HashEvery = from.conn, from.cluster, at.timeline, a.hashDistance(from)
+	r.Conn, r.ClusterID, r.Timeline, r.Times, r.HashEvery = from.conn, from.cluster, at.timeline, at.times, a.hashDistance(from)
 	r.Try = func(ctx context.Context, request func() error) error { return from.as.Try(ctx, from.conn, request) }
 	r.Marked = func(m archive.Mark, _ int64) { a.progress.marked(m) }
 	r.Store = func(ctx context.Context, s archive.Segment, content *os.File) error {

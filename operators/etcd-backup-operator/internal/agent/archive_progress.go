@@ -29,6 +29,10 @@ type archiveProgress struct {
 	told task.ArchiveProgress
 	// pending are marks of revisions that are not stored yet.
 	pending []archive.Mark
+	// copies are the newest revisions that are in the second place, of each timeline; nil while
+	// nothing is known. copyFailure is why nothing is copied now; nil if nothing has failed.
+	copies      map[timeline]int64
+	copyFailure *agent.Failure
 }
 
 // serve tells the progress to whoever asks, until the returned function is called.
@@ -52,6 +56,7 @@ func (p *archiveProgress) serve(address string, log *slog.Logger) (stop func(), 
 func (p *archiveProgress) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
 	told := p.told
+	told.Copy = p.copyOf(&told)
 	p.mu.Unlock()
 	told.Time = time.Now().UTC()
 	w.Header().Set("Content-Type", "application/json")
@@ -110,4 +115,40 @@ func (p *archiveProgress) stored(s archive.Segment) {
 			p.pending = p.pending[1:]
 		}
 	})
+}
+
+// timeline is one of a cluster.
+type timeline struct {
+	cluster string
+	number  uint32
+}
+
+// copied notes a segment that is in the second place. It may be of another timeline than the one
+// that is recorded, and be copied before it is known which one that is.
+func (p *archiveProgress) copied(s archive.Segment) {
+	p.change(func(*task.ArchiveProgress) {
+		if p.copies == nil {
+			p.copies = map[timeline]int64{}
+		}
+		of := timeline{hex(s.ClusterID), s.Timeline}
+		p.copies[of], p.copyFailure = max(p.copies[of], s.Last), nil
+	})
+}
+
+// copyEnded notes why something is missing in the second place; nil if nothing is.
+func (p *archiveProgress) copyEnded(f *agent.Failure) {
+	p.change(func(*task.ArchiveProgress) {
+		p.copyFailure = f
+		if p.copies == nil {
+			p.copies = map[timeline]int64{}
+		}
+	})
+}
+
+// copyOf is what is told of the second place; nil while nothing is known.
+func (p *archiveProgress) copyOf(t *task.ArchiveProgress) *task.CopyProgress {
+	if p.copies == nil {
+		return nil
+	}
+	return &task.CopyProgress{Revision: p.copies[timeline{t.ClusterID, t.Timeline}], Failure: p.copyFailure}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/archive"
-	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
 
 const (
@@ -79,7 +77,7 @@ func (a *archiver) find(ctx context.Context, to destination, from member) (place
 	if !ok {
 		return begin, nil
 	}
-	position, err := readSegment(ctx, to, newest)
+	told, err := readSegment(ctx, to, newest)
 	if errors.Is(err, archive.ErrDamaged) {
 		a.log.Warn("the newest segment is damaged, and a new timeline begins", "segment", newest.Name(), "error", err)
 		a.progress.gap(&task.Gap{From: newest.First, To: from.revision, Message: fmt.Sprintf("segment %s: %s", newest.Name(), err), Time: time.Now().UTC()})
@@ -95,7 +93,7 @@ func (a *archiver) find(ctx context.Context, to destination, from member) (place
 	if was, err := strconv.ParseUint(there.metadata[metaAuth], 10, 64); err == nil {
 		a.auth = was
 	}
-	return place{timeline: newest.Timeline, position: position, begin: beginOf(all, newest)}, nil
+	return place{timeline: newest.Timeline, position: told.End, times: told.Times, begin: beginOf(all, newest)}, nil
 }
 
 // beginOf is the revision behind which the stored part of a segment's timeline begins.
@@ -109,25 +107,15 @@ func beginOf(all []archive.Segment, of archive.Segment) int64 {
 	return begin
 }
 
-// readSegment is the position behind a segment, all of which is read.
-func readSegment(ctx context.Context, to destination, s archive.Segment) (archive.Position, error) {
+// readSegment reads all of a segment.
+func readSegment(ctx context.Context, to destination, s archive.Segment) (*archive.Told, error) {
 	stored, err := to.read(ctx, nameOf(to, s))
 	if err != nil {
-		return archive.Position{}, err
+		return nil, err
 	}
 	defer func() { _ = stored.Close() }() // it was only read
-	r, err := archive.NewReader(stored, s)
-	if err != nil {
-		return archive.Position{}, asDamaged(err)
-	}
-	defer r.Close()
-	for err == nil {
-		_, _, err = r.Next()
-	}
-	if !errors.Is(err, io.EOF) {
-		return archive.Position{}, asDamaged(err)
-	}
-	return r.End(), nil
+	told, err := archive.ReadSegment(stored, s)
+	return told, asDamaged(err)
 }
 
 // asDamaged takes a segment that is not what its name says for a damaged one.
@@ -145,13 +133,14 @@ func (a *archiver) store(ctx context.Context, to destination, s archive.Segment,
 	metadata := map[string]string{
 		metaCluster:  hex(s.ClusterID),
 		metaRevision: strconv.FormatInt(s.Last, 10),
-		"backup":     a.task.Backup,
+		metaBackup:   a.task.Backup,
 		metaUID:      a.task.UID,
 		metaAuth:     strconv.FormatUint(a.auth, 10),
 	}
 	if err := to.put(ctx, name, content, metadata, true); err != nil {
 		return err
 	}
+	a.copies.add(s)
 	if time.Since(a.pruned) >= a.limits.prune {
 		a.pruned = time.Now()
 		if err := a.pruneSegments(ctx, to, s.ClusterID); err != nil {
@@ -187,31 +176,43 @@ func (a *archiver) pruneSegments(ctx context.Context, to destination, cluster ui
 			expired = append(expired, nameOf(to, s))
 		}
 	}
-	if len(expired) == 0 {
-		return nil
+	if expired, err = a.ownOf(ctx, to, expired); err != nil || len(expired) == 0 {
+		return err
 	}
 	deleted, err := to.remove(ctx, expired)
 	a.log.Info("deleted segments that no snapshot needs", "count", deleted, "first", expired[0])
 	return err
 }
 
+// ownOf are those segments that can be deleted: at a second place, those that this EtcdBackup has
+// copied there.
+func (a *archiver) ownOf(ctx context.Context, to destination, names []string) (own []string, err error) {
+	if !a.isCopy {
+		return names, nil
+	}
+	for _, name := range names {
+		there, err := to.look(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if there.metadata[metaBackup] == a.task.Backup {
+			own = append(own, name)
+		}
+	}
+	return own, nil
+}
+
 // oldestKept is the lowest revision of the snapshots that are stored, of each cluster; known is
 // false if one does not tell of which cluster it is.
 func oldestKept(ctx context.Context, from destination) (oldest map[string]int64, known bool, err error) {
-	names, err := from.list(ctx, from.path()+"_v")
+	named, err := snapshots(ctx, from)
 	if err != nil {
 		return nil, false, fmt.Errorf("list the snapshots: %w", err)
-	}
-	var named []snapshotname.Snapshot
-	for _, name := range names {
-		if s, ok := snapshotname.Parse(from.path(), name); ok {
-			named = append(named, s)
-		}
 	}
 	if len(named) > maxLooks {
 		return nil, false, fmt.Errorf("there are %d snapshots, and %d are the most that are looked at", len(named), maxLooks)
 	}
-	all, err := lookAll(ctx, from, named)
+	all, err := lookAll(ctx, from, named, "")
 	if err != nil {
 		return nil, false, fmt.Errorf("read the snapshots: %w", err)
 	}

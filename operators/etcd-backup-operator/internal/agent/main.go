@@ -48,8 +48,11 @@ func carryOut(ctx context.Context, log *slog.Logger, limits limits, args []strin
 		return err
 	}
 	j := &job{task: t, log: log.With("backup", t.Backup), limits: limits, result: result}
-	if t.Archive != nil {
+	switch {
+	case t.Archive != nil:
 		return j.record(ctx)
+	case t.Copy != nil:
+		return j.copyStored(ctx)
 	}
 	return save(ctx, j)
 }
@@ -61,10 +64,14 @@ func read(env string) (t task.Task, err error) {
 		return t, runner.Refuse(agent.ReasonInvalidTask, "cannot read the task in $%s: operator and agent must have the same version: %w", task.Env, err)
 	}
 	switch {
-	case len(t.Endpoints) == 0:
+	case len(t.Endpoints) == 0 && (t.Copy == nil || t.Copy.Of == nil):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task has no endpoint")
 	case (t.Store == nil) == (t.PVC == nil):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an object store or a volume")
+	case t.Copy != nil && (t.Copy.Store == nil) == (t.Copy.PVC == nil):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task must name either an object store or a volume for copies")
+	case t.Copy != nil && (t.Copy.Of == nil) == (t.Archive == nil):
+		return t, runner.Refuse(agent.ReasonInvalidTask, "the task names a second place, and must either copy a snapshot or record an archive")
 	case t.Archive != nil && (!t.Repeated || t.Archive.Interval < time.Second):
 		return t, runner.Refuse(agent.ReasonInvalidTask, "the task asks for an archive without repeated snapshots, or with an interval of %s", t.Archive.Interval)
 	case t.Compression != "" && t.Compression != zstd:

@@ -17,6 +17,8 @@ const (
 	metaCluster  = "cluster-id"
 	metaRevision = "revision"
 	metaUID      = "backup-uid"
+	// metaBackup is namespace/name of the EtcdBackup.
+	metaBackup = "backup"
 	// metaMark is the mark of a source that was not as it should be; empty for others.
 	metaMark = "mark"
 )

@@ -35,7 +35,11 @@ func (j *job) prune(ctx context.Context, to destination, written string) error {
 		return fmt.Errorf("read the stored backup: %w", err)
 	}
 	suspects := retention.Suspects(to.path(), written, names, policy, reference)
-	known, err := lookAll(ctx, to, suspects[:min(len(suspects), maxLooks)])
+	by := ""
+	if j.isCopy { // what else is in the second place is none of its business
+		by = j.task.Backup
+	}
+	known, err := lookAll(ctx, to, suspects[:min(len(suspects), maxLooks)], by)
 	if err != nil {
 		return fmt.Errorf("read older backups: %w", err)
 	}
@@ -65,8 +69,9 @@ func (j *job) earliest(ctx context.Context, to destination, written string) (tim
 	return at, err
 }
 
-// lookAll finds out of what the snapshots are. One that is gone by now is left out.
-func lookAll(ctx context.Context, to destination, suspects []snapshotname.Snapshot) ([]retention.Known, error) {
+// lookAll finds out of what the snapshots are. One that is gone by now is left out, and one that is
+// not by the EtcdBackup of a name; empty: any.
+func lookAll(ctx context.Context, to destination, suspects []snapshotname.Snapshot, by string) ([]retention.Known, error) {
 	there := make([]found, len(suspects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(lookers)
@@ -81,7 +86,7 @@ func lookAll(ctx context.Context, to destination, suspects []snapshotname.Snapsh
 	}
 	known := make([]retention.Known, 0, len(suspects))
 	for i, s := range suspects {
-		if there[i].there || there[i].hidden {
+		if (there[i].there || there[i].hidden) && (by == "" || there[i].metadata[metaBackup] == by) {
 			known = append(known, retention.Known{Snapshot: s, Identity: identity(there[i].metadata)})
 		}
 	}

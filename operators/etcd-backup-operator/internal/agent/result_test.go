@@ -3,10 +3,16 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,16 +26,18 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/gcstest"
 )
 
 func TestTasksThatMakeNoSense(t *testing.T) {
 	for name, env := range map[string]string{
-		"nothing":        "",
-		"no JSON":        "{",
-		"no endpoint":    `{"pvc":{"dir":"/x","path":"y"}}`,
-		"nowhere to":     `{"endpoints":["http://a:1"]}`,
-		"two places":     `{"endpoints":["http://a:1"],"pvc":{},"store":{}}`,
-		"strange format": `{"endpoints":["http://a:1"],"pvc":{},"compression":"lzw"}`,
+		"nothing":         "",
+		"no JSON":         "{",
+		"no endpoint":     `{"pvc":{"dir":"/x","path":"y"}}`,
+		"nowhere to":      `{"endpoints":["http://a:1"]}`,
+		"two places":      `{"endpoints":["http://a:1"],"pvc":{},"store":{}}`,
+		"nothing to copy": `{"endpoints":["http://a:1"],"pvc":{},"copy":{"pvc":{}}}`,
+		"strange format":  `{"endpoints":["http://a:1"],"pvc":{},"compression":"lzw"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, result := carryRaw(t.Context(), t, env, nil)
@@ -118,19 +126,31 @@ func TestAFileThatComesUpMeanwhileIsKept(t *testing.T) {
 // maxMemory is the promise of issue and documentation, in KiB as the kernel counts.
 const maxMemory = 64 << 10
 
-// TestMemory runs the agent as a process of its own, with a database that is several
-// times the size of its memory.
+// TestMemory runs the agent as it ships, with a database that is several times the size of its
+// memory.
 func TestMemory(t *testing.T) {
 	s, c := startStore(t), startCluster(t, etcdtest.Newest(), 1)
 	c.fill(t, 300, 1<<20)
 	dir := t.TempDir()
-	for name, tk := range map[string]task.Task{
-		"S3": toS3(c.endpoints(), s.place(t, "key")), "S3 with zstd": toS3(c.endpoints(), s.place(t, "key.zst")), "a volume": toPVC(c.endpoints(), dir, "file"),
-	} {
+	program := filepath.Join(t.TempDir(), "agent")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/etcd-backup-agent").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	direct := func(key string) task.Task {
+		place := s.place(t, key)
+		place.Endpoint = s.Endpoint
+		return toS3(c.endpoints(), place)
+	}
+	tasks := map[string]task.Task{"S3": direct("key"), "S3 with zstd": direct("key.zst"), "a volume": toPVC(c.endpoints(), dir, "file")}
+	azure, google := startOther(t, v1beta2.StorageABS).place, startOther(t, v1beta2.StorageGCS).place
+	google.Endpoint = startSink(t)
+	tasks["ABS"], tasks["GCS"] = toS3(c.endpoints(), &azure), toS3(c.endpoints(), &google)
+	other := google
+	other.Endpoint = startSink(t)
+	from := direct("copied")
+	tasks["a copy from S3 to GCS"] = copyOf(from, due, mustSave(t, from), &task.Copy{Store: &other})
+	for name, tk := range tasks {
 		t.Run(name, func(t *testing.T) {
-			if tk.Store != nil {
-				tk.Store.Endpoint = s.Endpoint
-			}
 			if strings.Contains(name, zstd) {
 				tk.Compression = zstd
 			}
@@ -138,18 +158,12 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), childEnv+"=1", task.Env+"="+string(env), ResultFileEnv+"="+filepath.Join(t.TempDir(), "result"))
+			cmd := exec.CommandContext(t.Context(), program)
+			cmd.Env = append(os.Environ(), task.Env+"="+string(env), ResultFileEnv+"="+filepath.Join(t.TempDir(), "result"))
 			start := time.Now()
-			var log bytes.Buffer
-			cmd.Stderr = &log
-			out, err := cmd.Output()
+			used, log, err := peakMemory(cmd)
 			if err != nil {
-				t.Fatalf("%v\n%s", err, &log)
-			}
-			used, err := strconv.Atoi(strings.TrimSpace(string(out)))
-			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v\n%s", err, log)
 			}
 			t.Logf("300 MiB in %s, with at most %d KiB of memory", time.Since(start).Round(time.Millisecond), used)
 			if used > maxMemory {
@@ -157,6 +171,65 @@ func TestMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startSink starts a server that takes a resumable upload as Google does, and keeps nothing of it:
+// the one of the other tests copies all that it has with each chunk.
+func startSink(t *testing.T) (endpoint string) {
+	t.Helper()
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	size := int64(0)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case gcstest.IsBegin(r):
+			w.Header().Set("Location", "http://"+r.Host+r.URL.Path+"?upload_id=1")
+		case gcstest.IsChunk(r), gcstest.IsLast(r):
+			n, _ := io.Copy(sum, r.Body) // what is missing is missed at the end
+			size += n
+			if gcstest.IsChunk(r) {
+				w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", size-1))
+				w.Header().Set("X-Http-Status-Code-Override", "308") // as asked for by X-GUploader-No-308
+				return
+			}
+			fmt.Fprintf(w, `{"bucket": %q, "name": "etcd", "size": "%d", "generation": "1", "crc32c": %q}`, bucketName, size, base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+		default:
+			gcstest.Answer(http.StatusNotFound, "notFound", "No such object")(w, r, nil)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// peakMemory runs a process, and returns the most that it had in memory, in KiB. (What the kernel
+// counts of a child that has ended begins with what its parent had.)
+func peakMemory(cmd *exec.Cmd) (used int, log string, err error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		return 0, "", err
+	}
+	ended := make(chan struct{})
+	polled := make(chan int)
+	go func() {
+		used := 0
+		for {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // gone once it has ended
+			_, rest, _ := strings.Cut(string(status), "VmHWM:")
+			peak, _, _ := strings.Cut(rest, "kB")
+			if n, err := strconv.Atoi(strings.TrimSpace(peak)); err == nil {
+				used = n
+			}
+			select {
+			case <-ended:
+				polled <- used
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	err = cmd.Wait()
+	close(ended)
+	return <-polled, stderr.String(), err
 }
 
 // Root, which runs these tests, can write everywhere.

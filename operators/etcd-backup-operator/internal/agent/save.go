@@ -69,6 +69,10 @@ type job struct {
 	failed *agent.Failure
 	// begun is when the first attempt began.
 	begun time.Time
+	// isCopy is true for the job at a second place, and of is the snapshot that it is to have; nil
+	// for none.
+	isCopy bool
+	of     *task.Stored
 	// hashes counts how often a member was asked to hash its data.
 	hashes int
 }
@@ -249,7 +253,7 @@ func (j *job) metadata(from member, oldest int64, hash *snapshot.Hash) map[strin
 		"etcd-version": from.version,
 		metaRevision:   strconv.FormatInt(from.revision, 10),
 		"compression":  compression,
-		"backup":       j.task.Backup,
+		metaBackup:     j.task.Backup,
 		metaUID:        j.task.UID,
 		metaMark:       from.mark(),
 	}

@@ -230,6 +230,9 @@ func (v *volume) read(_ context.Context, name string) (io.ReadCloser, error) {
 func (v *volume) list(_ context.Context, prefix string) ([]string, error) {
 	dir := path.Dir(prefix)
 	names, err := v.names(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ const (
 	byPassword    = `{etcdEndpoints: ["https://x:2379"], authSecret: postgres, ` + toS3 + `}`
 	byCertificate = `{etcdEndpoints: ["https://x:2379"], clientTLSSecret: web-tls, ` + toS3 + `}`
 	byClaim       = `{` + from + `, ` + toPV + `}`
+	byCopy        = `{` + from + `, ` + toS3 + `, copyTo: {storageType: PVC, pvc: {claimName: backups, path: etcd}}}`
 	byIdentity    = `{` + from + `, ` + toS3 + `, pod: {annotations: {"iam.amazonaws.com/role": admin}}}`
 	byLabel       = `{` + from + `, ` + toS3 + `, pod: {labels: {aadpodidbinding: admin}}}`
 	byAccount     = `{` + from + `, ` + toS3 + `, pod: {serviceAccountName: admin}}`
@@ -54,6 +55,7 @@ func TestNobodyReachesMoreByAnEtcdBackup(t *testing.T) {
 		"a password for an EtcdCluster": {`{clusterRef: {name: x}, authSecret: postgres, ` + toS3 + `}`, []string{"cannot use Secret postgres"}},
 		"a certificate":                 {byCertificate, []string{"spec.clientTLSSecret:", `resources: [secrets], resourceNames: [web-tls], verbs: [use]}`}},
 		"a volume":                      {byClaim, []string{"spec.pvc.claimName:", `resources: [persistentvolumeclaims], resourceNames: [backups], verbs: [use]}`}},
+		"a volume for copies":           {byCopy, []string{"spec.copyTo.pvc.claimName:", `resources: [persistentvolumeclaims], resourceNames: [backups], verbs: [use]}`}},
 		"an identity":                   {byIdentity, []string{"spec.pod:", "cannot choose the identity of a Pod by iam.amazonaws.com/role: remove it, or grant the right to create Pods in namespace " + namespace}},
 		"an identity by label":          {byLabel, []string{"cannot choose the identity of a Pod by aadpodidbinding"}},
 		"an account":                    {byAccount, []string{"spec.pod.serviceAccountName:", `resources: [serviceaccounts], resourceNames: [admin], verbs: [use]}`}},
@@ -88,6 +90,9 @@ func TestCreatorsMay(t *testing.T) {
 		"volume-by-pods":           {"a Pod mounts any claim", byClaim, []rbacv1.PolicyRule{mayCreatePods}},
 		"volume-by-use":            {"its owner lets them", byClaim, []rbacv1.PolicyRule{use("persistentvolumeclaims", "use", "backups")}},
 		"volume-by-update":         {"it is theirs", byClaim, []rbacv1.PolicyRule{use("persistentvolumeclaims", "update", "backups")}},
+		"copies-by-pods":           {"a Pod mounts any claim", byCopy, []rbacv1.PolicyRule{mayCreatePods}},
+		"copies-by-use":            {"its owner lets them", byCopy, []rbacv1.PolicyRule{use("persistentvolumeclaims", "use", "backups")}},
+		"copies-by-update":         {"it is theirs", byCopy, []rbacv1.PolicyRule{use("persistentvolumeclaims", "update", "backups")}},
 		"other-annotations":        {"they reach nothing", `{` + from + `, ` + toS3 + `, pod: {annotations: {"sidecar.istio.io/inject": "false"}, labels: {team: a}}}`, nil},
 		"identity-by-pods":         {"a Pod has any annotation", byIdentity, []rbacv1.PolicyRule{mayCreatePods}},
 		"account-by-pods":          {"a Pod runs as any account", byAccount, []rbacv1.PolicyRule{mayCreatePods}},
@@ -110,7 +115,7 @@ func TestConsentIsForOneObject(t *testing.T) {
 		admissiontest.Right("", "secrets", []string{"use", "get"}, "mine"),
 		admissiontest.Right("", "persistentvolumeclaims", []string{"use", "update"}, "mine"),
 		admissiontest.Right("", "serviceaccounts", []string{"use", "impersonate"}, "mine"))
-	for _, spec := range []string{byPassword, byCertificate, byClaim, byAccount} {
+	for _, spec := range []string{byPassword, byCertificate, byClaim, byCopy, byAccount} {
 		admissiontest.Denied(t, create(t, c, namespace, spec))
 	}
 	elsewhere := apiservertest.Namespace(t)

@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	endpointMessage   = "the endpoint is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS"
-	bothMessage       = "set only one of clusterRef and etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd"
-	neitherMessage    = "no source is set: set clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
-	unsupportedEnding = " is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC"
-	pathMessage       = "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
-	storeMessage      = "endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
-	keyMessage        = "kmsKeyID is set, and serverSideEncryption does not use it: set serverSideEncryption: aws:kms, or remove kmsKeyID"
-	claimMessage      = "claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"
-	fileMessage       = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
-	cronMessage       = "schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
-	longPathMessage   = "path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
-	ageMessage        = "maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
-	archiveMessage    = "interval is a duration from 1s to 1h: set it with its unit, such as 10s or 1m30s"
-	zeroMessage       = "should be greater than or equal to 0"
-	labelEnding       = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
-	archiveEnding     = " takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA"
-	variableEnding    = " is not supported: set HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap"
-	nameEnding        = " of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
-	noteEnding        = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
+	endpointMessage = "the endpoint is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS"
+	bothMessage     = "set only one of clusterRef and etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd"
+	neitherMessage  = "no source is set: set clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
+	pathMessage     = "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
+	storeMessage    = "endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
+	keyMessage      = "kmsKeyID is set, and serverSideEncryption does not use it: set serverSideEncryption: aws:kms, or remove kmsKeyID"
+	claimMessage    = "claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"
+	fileMessage     = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
+	cronMessage     = "schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	longPathMessage = "path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	ageMessage      = "maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
+	archiveMessage  = "interval is a duration from 1s to 1h: set it with its unit, such as 10s or 1m30s"
+	zeroMessage     = "should be greater than or equal to 0"
+	labelEnding     = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
+	archiveEnding   = " takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA"
+	variableEnding  = " is not supported: set HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap"
+	nameEnding      = " of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	noteEnding      = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
 )
 
 // endpoint is a backup of one endpoint.
@@ -44,6 +43,17 @@ func TestRefused(t *testing.T) {
 		"no source":            {Reason: "there is nothing to back up", Spec: `{` + toS3 + `}`, Field: "spec", Message: neitherMessage},
 		"empty endpoints":      {Reason: "there is nothing to back up", Spec: `{etcdEndpoints: [], ` + toS3 + `}`, Field: "spec", Message: neitherMessage},
 		"verification, words":  {Reason: "when?", Spec: with(`verification: {schedule: nightly}`), Field: "spec.verification.schedule", Message: cronMessage},
+		"copy, no type":        {Reason: "where to?", Spec: with(`copyTo: {s3: {path: b-1/k}}`), Field: "spec.copyTo.storageType", Message: "Required value"},
+		"copy, unknown type":   {Reason: "where to?", Spec: with(`copyTo: {storageType: FTP}`), Field: "spec.copyTo.storageType", Message: "storageType FTP is not supported: set S3, OSS, ABS, GCS or PVC"},
+		"copy, no s3":          {Reason: "where in S3?", Spec: with(`copyTo: {storageType: S3}`), Field: "spec.copyTo.s3", Message: "s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"},
+		"copy, no oss":         {Reason: "where in OSS?", Spec: with(`copyTo: {storageType: OSS}`), Field: "spec.copyTo.oss", Message: "oss is missing for storageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"},
+		"copy, no abs":         {Reason: "where in Azure?", Spec: with(`copyTo: {storageType: ABS}`), Field: "spec.copyTo.abs", Message: "abs is missing for storageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"},
+		"copy, no gcs":         {Reason: "where in Google Cloud Storage?", Spec: with(`copyTo: {storageType: GCS}`), Field: "spec.copyTo.gcs", Message: "gcs is missing for storageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"},
+		"copy, no pvc":         {Reason: "on which volume?", Spec: with(`copyTo: {storageType: PVC}`), Field: "spec.copyTo.pvc", Message: "pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"},
+		"copy, both":           {Reason: "which one is meant?", Spec: with(`copyTo: {storageType: S3, s3: {path: b-1/k}, pvc: {claimName: c, path: p}}`), Field: "spec.copyTo.pvc", Message: "storageType is S3: remove pvc, or set storageType: PVC and remove s3"},
+		"copy, prefix":         {Reason: "a backup has one path", Spec: with(`copyTo: {storageType: S3, s3: {prefix: b-1/k}}`), Field: "spec.copyTo.s3.prefix", Message: "prefix is for restores: set path, with which the keys of a repeated backup begin"},
+		"copy, GCS, no path":   {Reason: "where in Google Cloud Storage?", Spec: with(`copyTo: {storageType: GCS, gcs: {gcpSecret: x}}`), Field: "spec.copyTo.gcs.path", Message: "path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"},
+		"copy, long path":      {Reason: "a repeated backup adds to it", Spec: with(`copyTo: {storageType: PVC, pvc: {claimName: c, path: ` + strings.Repeat("k/", 501) + `k}}`), Field: "spec.copyTo.pvc.path", Message: longPathMessage},
 		"archive of one":       {Reason: "it begins at repeated snapshots", Spec: with(`archive: {}`), Field: "spec.archive", Message: "archive needs repeated snapshots to begin at: set backupPolicy.schedule or backupPolicy.backupIntervalInSecond"},
 		"archive, no unit":     {Reason: "seconds or minutes?", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: "10"}`), Field: "spec.archive.interval", Message: archiveMessage},
 		"archive, too often":   {Reason: "each interval makes an object", Spec: with(`backupPolicy: {schedule: "@daily"}, archive: {interval: 500ms}`), Field: "spec.archive.interval", Message: archiveMessage},
@@ -57,8 +67,8 @@ func TestRefused(t *testing.T) {
 		"endpoint, path":       {Reason: "etcd has no paths", Spec: endpoint("http://x:2379/v3"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"endpoint, user":       {Reason: "no secrets in a spec", Spec: endpoint("http://a:b@x:2379"), Field: "spec.etcdEndpoints[0]", Message: endpointMessage},
 		"no storage type":      {Reason: "where to?", Spec: `{` + from + `, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "Required value"},
-		"unknown storage type": {Reason: "where to?", Spec: `{` + from + `, storageType: FTP}`, Field: "spec.storageType", Message: "storageType FTP is not supported: set S3, OSS, ABS or PVC"},
-		"lower-case type":      {Reason: "one thing has one name", Spec: `{` + from + `, storageType: s3, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "storageType s3 is not supported: set S3, OSS, ABS or PVC"},
+		"unknown storage type": {Reason: "where to?", Spec: `{` + from + `, storageType: FTP}`, Field: "spec.storageType", Message: "storageType FTP is not supported: set S3, OSS, ABS, GCS or PVC"},
+		"lower-case type":      {Reason: "one thing has one name", Spec: `{` + from + `, storageType: s3, s3: {path: b-1/k}}`, Field: "spec.storageType", Message: "storageType s3 is not supported: set S3, OSS, ABS, GCS or PVC"},
 		"no abs":               {Reason: "where in Azure?", Spec: `{` + from + `, storageType: ABS}`, Field: "spec.abs", Message: "abs is missing for storageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"},
 		"ABS, no path":         {Reason: "where in Azure?", Spec: `{` + from + `, storageType: ABS, abs: {absSecret: x}}`, Field: "spec.abs.path", Message: "path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"},
 		"ABS, empty path":      {Reason: "where in Azure?", Spec: `{` + from + `, storageType: ABS, abs: {path: "", absSecret: x}}`, Field: "spec.abs.path", Message: "path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"},
@@ -68,7 +78,15 @@ func TestRefused(t *testing.T) {
 		"ABS, long path":       {Reason: "a repeated backup adds to it", Spec: `{` + from + `, storageType: ABS, abs: {path: box/` + strings.Repeat("k", 1000) + `}}`, Field: "spec.abs.path", Message: "path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"},
 		"ABS, endpoint":        {Reason: "it is no URL", Spec: `{` + from + `, storageType: ABS, abs: {path: box/k, endpoint: "a b"}}`, Field: "spec.abs.endpoint", Message: "endpoint is not the URL of a storage account: set it to one like https://myaccount.blob.core.windows.net"},
 		"ABS, CA":              {Reason: "no Secret has such a name", Spec: `{` + from + `, storageType: ABS, abs: {path: box/k, caSecret: A_B}}`, Field: "spec.abs.caSecret", Message: "caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"},
-		"GCS":                  {Reason: "nobody could carry it out", Spec: `{` + from + `, storageType: GCS, gcs: {path: b/k, gcpSecret: x}}`, Field: "spec.storageType", Message: "storageType GCS" + unsupportedEnding},
+		"no gcs":               {Reason: "where in Google Cloud Storage?", Spec: `{` + from + `, storageType: GCS}`, Field: "spec.gcs", Message: "gcs is missing for storageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"},
+		"GCS, no path":         {Reason: "where in Google Cloud Storage?", Spec: `{` + from + `, storageType: GCS, gcs: {gcpSecret: x}}`, Field: "spec.gcs.path", Message: "path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"},
+		"GCS, empty path":      {Reason: "where in Google Cloud Storage?", Spec: `{` + from + `, storageType: GCS, gcs: {path: "", gcpSecret: x}}`, Field: "spec.gcs.path", Message: "path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"},
+		"GCS, no bucket":       {Reason: "a path is a bucket and an object", Spec: `{` + from + `, storageType: GCS, gcs: {path: key}}`, Field: "spec.gcs.path", Message: "path is not a bucket and an object: set it to one like mybucket/etcd.backup, without gcs://"},
+		"GCS, bucket":          {Reason: "Google has no upper case", Spec: `{` + from + `, storageType: GCS, gcs: {path: B-1/key}}`, Field: "spec.gcs.path", Message: "path is not a bucket and an object: set it to one like mybucket/etcd.backup, without gcs://"},
+		"GCS, prefix":          {Reason: "a backup has one path", Spec: `{` + from + `, storageType: GCS, gcs: {prefix: b-1/k}}`, Field: "spec.gcs.prefix", Message: "prefix is for restores: set path, with which the keys of a repeated backup begin"},
+		"GCS, long path":       {Reason: "a repeated backup adds to it", Spec: `{` + from + `, storageType: GCS, gcs: {path: b-1/` + strings.Repeat("k", 1000) + `}}`, Field: "spec.gcs.path", Message: "path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"},
+		"GCS, endpoint":        {Reason: "it has a path", Spec: `{` + from + `, storageType: GCS, gcs: {path: b-1/k, endpoint: "https://x/y"}}`, Field: "spec.gcs.endpoint", Message: "endpoint is not the URL of a store without a path: set it to one like https://storage.googleapis.com"},
+		"GCS, CA":              {Reason: "no Secret has such a name", Spec: `{` + from + `, storageType: GCS, gcs: {path: b-1/k, caSecret: A_B}}`, Field: "spec.gcs.caSecret", Message: "caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"},
 		"no oss":               {Reason: "where in OSS?", Spec: `{` + from + `, storageType: OSS}`, Field: "spec.oss", Message: "oss is missing for storageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"},
 		"OSS, no path":         {Reason: "where in OSS?", Spec: `{` + from + `, storageType: OSS, oss: {ossSecret: x}}`, Field: "spec.oss.path", Message: "path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"},
 		"OSS, no bucket":       {Reason: "a path is a bucket and a key", Spec: `{` + from + `, storageType: OSS, oss: {path: key}}`, Field: "spec.oss.path", Message: "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without oss://"},

@@ -20,7 +20,7 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 	good := admissiontest.Manifest(t, filepath.Join(repoRoot, "api/v1beta2/testdata/predecessor/etcdbackup-periodic.yaml"))
 	good.SetNamespace(metav1.NamespaceDefault)
 	good.Object["status"] = map[string]any{"succeeded": true, "etcdVersion": "3.2.13", "etcdRevision": int64(5), "lastSuccessDate": "2019-01-01T00:00:00Z"}
-	bad := admissiontest.Object(t, "EtcdBackup", metav1.NamespaceDefault, "bad", `{etcdEndpoints: ["x-client:2379"], storageType: GCS, gcs: {path: a/b, gcpSecret: x}, backupPolicy: {maxBackups: 1}}`)
+	bad := admissiontest.Object(t, "EtcdBackup", metav1.NamespaceDefault, "bad", `{etcdEndpoints: ["x-client:2379"], storageType: Tape, backupPolicy: {maxBackups: 1}}`)
 	c := admissiontest.TakenOver(t, crd.EtcdBackups, good, bad)
 	for _, u := range []*unstructured.Unstructured{good, bad} {
 		admissiontest.EditAccepted(t, c, u, `{"spec":{"backupPolicy":{"maxBackups":5}}}`)

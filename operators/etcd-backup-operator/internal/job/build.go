@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
+	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 )
 
@@ -22,6 +23,7 @@ const (
 	volumeAuth   = "etcd-auth"
 	volumeAWS    = "aws"
 	volumeBackup = "backup"
+	volumeCopy   = "copy"
 
 	volumeScratch = "scratch"
 	// archiveScratch bounds what an archiver writes before it is stored: a segment of 4 MiB,
@@ -33,70 +35,64 @@ const (
 	authMount   = "/etc/etcd-backup/auth"
 	awsMount    = "/etc/etcd-backup/aws"
 	backupMount = "/backup"
+
+	copyStoreMount = "/etc/etcd-backup/copy"
+	copyMount      = "/copy"
 )
 
 // Build builds the Job that start asks for, of an EtcdBackup whose spec is valid. serverTime
 // is now, by the API server's clock; zero if it is not known. image is the operator's own.
 func Build(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time, image string) (*batchv1.Job, error) {
-	policy := agentpod.Policy(b.Spec.Pod, resources())
-	env, err := agentpod.Environment(task.Env, newTask(b, start, serverTime), policy.Resources, policy.Env...)
+	job, err := newJob(b, start.Name, newTask(b, start, serverTime), image)
 	if err != nil {
-		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
+		return nil, err
 	}
-	job := agentpod.Job{
+	job.Labels, job.PodLabels = Labels(b.Name), agentpod.IdentityLabels(b.Spec.Store())
+	job.Annotations[v1beta2.AnnotationScheduled] = start.Scheduled.UTC().Format(time.RFC3339)
+	job.Files, job.Timeout = files(b, start), b.Spec.Timeout()
+	return job.Build(), nil
+}
+
+// newJob is what all Jobs of an EtcdBackup have in common, with the agent's task.
+func newJob(b *v1beta2.EtcdBackup, name string, of task.Task, image string) (agentpod.Job, error) {
+	policy := agentpod.Policy(b.Spec.Pod, resources())
+	env, err := agentpod.Environment(task.Env, of, policy.Resources, policy.Env...)
+	if err != nil {
+		return agentpod.Job{}, fmt.Errorf("build Job %s: %w", name, err)
+	}
+	return agentpod.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      start.Name,
-			Namespace: b.Namespace,
-			Labels:    Labels(b.Name),
-			Annotations: map[string]string{
-				v1beta2.AnnotationBackup:    b.Name,
-				v1beta2.AnnotationScheduled: start.Scheduled.UTC().Format(time.RFC3339),
-			},
+			Name: name, Namespace: b.Namespace,
+			Annotations:     map[string]string{v1beta2.AnnotationBackup: b.Name},
 			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdBackup", b)},
 		},
 		PodAnnotations: map[string]string{v1beta2.AnnotationBackup: b.Name},
-		PodLabels:      agentpod.IdentityLabels(b.Spec.Store()),
 		Policy:         policy,
 		Container:      task.Container,
 		Image:          image,
 		Command:        "etcd-backup-agent",
 		Env:            env,
-		Files:          files(b, start),
-		Timeout:        b.Spec.Timeout(),
-	}
-	return job.Build(), nil
+	}, nil
 }
 
 // BuildArchiver builds the Job that start asks for. Its Pod runs until it is deleted: the
 // container is started again when it ends, and another Pod is made where its node is lost.
 func BuildArchiver(b *v1beta2.EtcdBackup, start plan.StartArchiver, image string) (*batchv1.Job, error) {
-	policy := agentpod.Policy(b.Spec.Pod, resources())
-	f := files(b, start.StartJob)
-	limit := resource.MustParse(archiveScratch)
-	f.Mount(volumeScratch, task.ArchiveDir, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}})
-	env, err := agentpod.Environment(task.Env, archiveTask(b, start), policy.Resources, policy.Env...)
+	job, err := newJob(b, start.Name, archiveTask(b, start), image)
 	if err != nil {
-		return nil, fmt.Errorf("build Job %s: %w", start.Name, err)
+		return nil, err
 	}
-	job := agentpod.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        start.Name,
-			Namespace:   b.Namespace,
-			Labels:      ArchiverLabels(b.Name),
-			Annotations: map[string]string{v1beta2.AnnotationBackup: b.Name, v1beta2.AnnotationArchive: start.Hash},
-
-			OwnerReferences: []metav1.OwnerReference{agentpod.Owner("EtcdBackup", b)},
-		},
-		PodAnnotations: map[string]string{v1beta2.AnnotationBackup: b.Name},
-		PodLabels:      agentpod.IdentityLabels(b.Spec.Store()),
-		Policy:         policy,
-		Container:      task.Container,
-		Image:          image,
-		Command:        "etcd-backup-agent",
-		Env:            env,
-		Ports:          []corev1.ContainerPort{{Name: portArchive, ContainerPort: task.ArchivePort, Protocol: corev1.ProtocolTCP}},
-		Files:          f,
+	job.Labels, job.PodLabels = ArchiverLabels(b.Name), identityLabels(b)
+	job.Annotations[v1beta2.AnnotationArchive] = start.Hash
+	job.Ports = []corev1.ContainerPort{{Name: portArchive, ContainerPort: task.ArchivePort, Protocol: corev1.ProtocolTCP}}
+	job.Files = files(b, start.StartJob)
+	if c := b.Spec.Copy(); c != nil && c.Store() != nil {
+		// Without its Secret changes are recorded all the same. The volume of a PVC could keep
+		// the Pod from starting: there the archive is copied with each backup.
+		job.Files.Store(volumeCopy, c.Store(), copyStoreMount, true)
 	}
+	limit := resource.MustParse(archiveScratch)
+	job.Files.Mount(volumeScratch, task.ArchiveDir, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}})
 	j := job.Build()
 	j.Spec.BackoffLimit = new(int32(math.MaxInt32))
 	j.Spec.PodFailurePolicy = nil // it would not let the container be started again
@@ -107,11 +103,15 @@ func BuildArchiver(b *v1beta2.EtcdBackup, start plan.StartArchiver, image string
 // archiveTask is what an archiver is told.
 func archiveTask(b *v1beta2.EtcdBackup, start plan.StartArchiver) task.Task {
 	t := newTask(b, start.StartJob, time.Time{})
-	return task.Task{
+	archive := task.Task{
 		Endpoints: t.Endpoints, TLSDir: t.TLSDir, AuthDir: t.AuthDir, AuthSecret: t.AuthSecret, Cluster: t.Cluster, OwnAuth: t.OwnAuth,
 		Forbidden: t.Forbidden, Pinned: t.Pinned, Store: t.Store, PVC: t.PVC, RecordHash: t.RecordHash, Repeated: true,
 		Backup: t.Backup, UID: t.UID, Archive: &task.Archive{Interval: b.Spec.ArchiveInterval()},
 	}
+	if c := b.Spec.Copy(); c != nil && c.Store() != nil {
+		archive.Copy = copyTo(c)
+	}
+	return archive
 }
 
 func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) task.Task {
@@ -144,13 +144,26 @@ func newTask(b *v1beta2.EtcdBackup, start plan.StartJob, serverTime time.Time) t
 	if start.AuthSecret != "" {
 		t.AuthDir, t.AuthSecret, t.OwnAuth = authMount, start.AuthSecret, start.OwnAuth
 	}
-	switch s := b.Spec; {
-	case s.Store() != nil:
-		t.Store = agentpod.Store(s.Store(), awsMount)
-	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
-		t.PVC = agentpod.PVC(s.PVC, backupMount)
-	}
+	t.Store, t.PVC = place(&b.Spec, awsMount, backupMount)
 	return t
+}
+
+// place is where a spec stores, with what is mounted for it.
+func place(s *v1beta2.BackupSpec, storeMount, claimMount string) (*agent.Store, *agent.PVC) {
+	switch {
+	case s.Store() != nil:
+		return agentpod.Store(s.Store(), storeMount), nil
+	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
+		return nil, agentpod.PVC(s.PVC, claimMount)
+	}
+	return nil, nil
+}
+
+// copyTo is the second place of a backup, whose spec there is c.
+func copyTo(c *v1beta2.BackupSpec) *task.Copy {
+	to := &task.Copy{}
+	to.Store, to.PVC = place(c, copyStoreMount, copyMount)
+	return to
 }
 
 // files are what the agent needs to read from the source and to write to the store.
@@ -164,13 +177,26 @@ func files(b *v1beta2.EtcdBackup, start plan.StartJob) agentpod.Files {
 		// so if it is needed.
 		f.Secret(volumeAuth, start.AuthSecret, authMount, true)
 	}
-	switch s := b.Spec; {
-	case s.Store() != nil:
-		f.Store(volumeAWS, s.Store(), awsMount, false)
-	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
-		f.Claim(volumeBackup, s.PVC.ClaimName, backupMount, false)
-	}
+	mountPlace(&f, &b.Spec, volumeAWS, awsMount, volumeBackup, backupMount)
 	return f
+}
+
+// mountPlace mounts what a place needs.
+func mountPlace(f *agentpod.Files, s *v1beta2.BackupSpec, store, storeMount, claim, claimMount string) {
+	switch {
+	case s.Store() != nil:
+		f.Store(store, s.Store(), storeMount, false)
+	case s.StorageType == v1beta2.StoragePVC && s.PVC != nil:
+		f.Claim(claim, s.PVC.ClaimName, claimMount, false)
+	}
+}
+
+// identityLabels are those that either place needs.
+func identityLabels(b *v1beta2.EtcdBackup) map[string]string {
+	if labels := agentpod.IdentityLabels(b.Spec.Store()); labels != nil || b.Spec.CopyTo == nil {
+		return labels
+	}
+	return agentpod.IdentityLabels(b.Spec.Copy().Store())
 }
 
 // resources are what an agent needs if the user says nothing. No CPU limit: it would

@@ -34,6 +34,19 @@ func ArchiverLabels(backup string) map[string]string {
 	return l
 }
 
+// copyComponent is the component that Jobs are labelled with which copy.
+const copyComponent = "copy"
+
+// CopierLabels are those on the Job and the Pods that copy the backups of an EtcdBackup.
+func CopierLabels(backup string) map[string]string {
+	l := Labels(backup)
+	l[agentpod.LabelComponent] = copyComponent
+	return l
+}
+
+// IsCopier tells the Job or Pod of a copy by its labels.
+func IsCopier(labels map[string]string) bool { return labels[agentpod.LabelComponent] == copyComponent }
+
 // IsArchiver tells the Job or Pod of an archiver by its labels.
 func IsArchiver(labels map[string]string) bool {
 	return labels[agentpod.LabelComponent] == archiveComponent

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,8 +37,13 @@ type Metrics struct {
 	archiveGaps     *prometheus.Desc
 	archiveRevision *prometheus.Desc
 
+	copies     *prometheus.Desc
+	lastCopied *prometheus.Desc
+
 	verifications *prometheus.Desc
 	lastVerified  *prometheus.Desc
+
+	conditions *prometheus.Desc
 
 	// now is the clock.
 	now func() time.Time
@@ -59,9 +65,14 @@ type state struct {
 	quorum *bool
 	// archive is nil if there is none.
 	archive *v1beta2.ArchiveStatus
+	// copies are counted by result; lastCopied is nil before the first that is stored.
+	copies     map[string]float64
+	lastCopied *time.Time
 	// verifications are counted by result; lastVerified is nil before the first that is good.
 	verifications map[string]float64
 	lastVerified  *time.Time
+	// conditions are those of the status.
+	conditions []metav1.Condition
 }
 
 // New makes the metrics and registers them.
@@ -83,11 +94,18 @@ func New(reg prometheus.Registerer) *Metrics {
 		archiveGaps:     operator.OfObject("etcd_backup_archive_gaps_total", "Gaps of the EtcdBackup's archive, as its status counts them."),
 		archiveRevision: operator.OfObject("etcd_backup_archive_last_revision", "The newest revision up to which the EtcdBackup's archive is stored."),
 
+		copies:     operator.OfObject("etcd_backup_copies_total", "Copies of backups of the EtcdBackup to spec.copyTo that ended, by result: copied or failed.", "result"),
+		lastCopied: operator.OfObject("etcd_backup_last_copied_timestamp_seconds", "When a backup of the EtcdBackup was last copied to spec.copyTo, in seconds since 1970."),
+
 		verifications: operator.OfObject("etcd_backup_verifications_total", "Verifications of backups of the EtcdBackup that ended, by result: verified or failed.", "result"),
 		lastVerified:  operator.OfObject("etcd_backup_last_verified_timestamp_seconds", "When a backup of the EtcdBackup was last proved by restoring it, in seconds since 1970."),
 
-		now:     time.Now,
-		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}, verifications: map[string]float64{}} }),
+		conditions: operator.OfObject("etcd_backup_condition", "1 for each condition of the EtcdBackup, with its status (True, False, Unknown) and reason.", "condition", "status", "reason"),
+
+		now: time.Now,
+		Objects: operator.NewObjects(func() *state {
+			return &state{failures: map[string]float64{}, copies: map[string]float64{}, verifications: map[string]float64{}}
+		}),
 	}
 	m.Clusters = newClusters(reg)
 	reg.MustRegister(m.duration, m)
@@ -119,12 +137,25 @@ func (m *Metrics) Verified(key types.NamespacedName, succeeded bool) {
 	m.Note(key, func(s *state) { s.verifications[result]++ })
 }
 
+// Copied counts a copy of a backup that ended.
+func (m *Metrics) Copied(key types.NamespacedName, succeeded bool) {
+	result := "failed"
+	if succeeded {
+		result = "copied"
+	}
+	m.Note(key, func(s *state) { s.copies[result]++ })
+}
+
 // Observe notes the status of an EtcdBackup, and how long its reconcile took.
 func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 	m.Note(key, func(s *state) {
 		s.phase, s.lastSuccess, s.snapshot, s.quorum = status.Phase, nil, status.Snapshot.DeepCopy(), nil
-		s.archive, s.lastVerified = status.Archive.DeepCopy(), nil
+		s.archive, s.lastVerified, s.lastCopied = status.Archive.DeepCopy(), nil, nil
+		s.conditions = slices.Clone(status.Conditions)
+		if t := status.LastCopyTime; t != nil {
+			s.lastCopied = &t.Time
+		}
 		if st := status.Verification; st != nil && st.LastVerifiedTime != nil {
 			s.lastVerified = &st.LastVerifiedTime.Time
 		}
@@ -139,7 +170,7 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveRevision, m.verifications, m.lastVerified} {
+	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveRevision, m.copies, m.lastCopied, m.verifications, m.lastVerified, m.conditions} {
 		ch <- d
 	}
 }
@@ -162,10 +193,17 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 
 // collect sends the series of one EtcdBackup.
 func (m *Metrics) collect(send operator.Send, s *state) {
+	send.Conditions(m.conditions, s.conditions)
 	send(m.attempts, prometheus.CounterValue, s.attempts)
 	send(m.successes, prometheus.CounterValue, s.successes)
 	for reason, n := range s.failures {
 		send(m.failures, prometheus.CounterValue, n, reason)
+	}
+	for result, n := range s.copies {
+		send(m.copies, prometheus.CounterValue, n, result)
+	}
+	if s.lastCopied != nil {
+		send(m.lastCopied, prometheus.GaugeValue, float64(s.lastCopied.Unix()))
 	}
 	for result, n := range s.verifications {
 		send(m.verifications, prometheus.CounterValue, n, result)

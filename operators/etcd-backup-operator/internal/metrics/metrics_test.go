@@ -23,15 +23,19 @@ func TestMetrics(t *testing.T) {
 	}
 	m.Ended(good, &v1beta2.BackupRecord{Succeeded: true})
 	m.Observe(good, &v1beta2.BackupStatus{
-		Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionTrue}},
+		Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionTrue, Reason: "SourceHealthy"}},
 		Phase:      v1beta2.BackupScheduled, LastSuccessDate: &metav1.Time{Time: done},
-		Snapshot: &v1beta2.BackupSnapshot{Size: 2048, Duration: &metav1.Duration{Duration: 1500 * time.Millisecond}},
-		Archive:  &v1beta2.ArchiveStatus{Gaps: 2, Revision: 77, RecoveryTime: &metav1.Time{Time: done.Add(80 * time.Second)}},
+		Snapshot:     &v1beta2.BackupSnapshot{Size: 2048, Duration: &metav1.Duration{Duration: 1500 * time.Millisecond}},
+		LastCopyTime: &metav1.Time{Time: done.Add(5 * time.Second)},
+		Archive:      &v1beta2.ArchiveStatus{Gaps: 2, Revision: 77, RecoveryTime: &metav1.Time{Time: done.Add(80 * time.Second)}},
 	}, time.Millisecond)
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "AccessDenied"})
-	m.Observe(bad, &v1beta2.BackupStatus{Phase: v1beta2.BackupFailed, Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionFalse}}}, time.Millisecond)
+	m.Observe(bad, &v1beta2.BackupStatus{Phase: v1beta2.BackupFailed, Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionFalse, Reason: "BackupWithoutQuorum"}}}, time.Millisecond)
+	m.Copied(good, true)
+	m.Copied(good, true)
+	m.Copied(bad, false)
 	m.Forget(gone)
 
 	const want = `
@@ -59,6 +63,14 @@ etcd_backup_backups{phase="Running"} 0
 etcd_backup_backups{phase="Scheduled"} 1
 etcd_backup_backups{phase="Succeeded"} 0
 etcd_backup_backups{phase="Suspended"} 0
+# HELP etcd_backup_condition 1 for each condition of the EtcdBackup, with its status (True, False, Unknown) and reason.
+# TYPE etcd_backup_condition gauge
+etcd_backup_condition{condition="Quorum",name="bad",namespace="ns",reason="BackupWithoutQuorum",status="False"} 1
+etcd_backup_condition{condition="Quorum",name="good",namespace="ns",reason="SourceHealthy",status="True"} 1
+# HELP etcd_backup_copies_total Copies of backups of the EtcdBackup to spec.copyTo that ended, by result: copied or failed.
+# TYPE etcd_backup_copies_total counter
+etcd_backup_copies_total{name="bad",namespace="ns",result="failed"} 1
+etcd_backup_copies_total{name="good",namespace="ns",result="copied"} 2
 # HELP etcd_backup_duration_seconds How long the newest good backup of the EtcdBackup took.
 # TYPE etcd_backup_duration_seconds gauge
 etcd_backup_duration_seconds{name="good",namespace="ns"} 1.5
@@ -66,6 +78,9 @@ etcd_backup_duration_seconds{name="good",namespace="ns"} 1.5
 # TYPE etcd_backup_failures_total counter
 etcd_backup_failures_total{name="bad",namespace="ns",reason="AccessDenied"} 1
 etcd_backup_failures_total{name="bad",namespace="ns",reason="NoSpace"} 2
+# HELP etcd_backup_last_copied_timestamp_seconds When a backup of the EtcdBackup was last copied to spec.copyTo, in seconds since 1970.
+# TYPE etcd_backup_last_copied_timestamp_seconds gauge
+etcd_backup_last_copied_timestamp_seconds{name="good",namespace="ns"} 1005
 # HELP etcd_backup_last_success_timestamp_seconds When the newest good backup of the EtcdBackup was finished, in seconds since 1970.
 # TYPE etcd_backup_last_success_timestamp_seconds gauge
 etcd_backup_last_success_timestamp_seconds{name="good",namespace="ns"} 1000
@@ -82,7 +97,7 @@ etcd_backup_successes_total{name="bad",namespace="ns"} 0
 etcd_backup_successes_total{name="good",namespace="ns"} 1
 `
 	names := []string{
-		"etcd_backup_age_seconds", "etcd_backup_archive_gaps_total", "etcd_backup_archive_lag_seconds", "etcd_backup_archive_last_revision", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
+		"etcd_backup_age_seconds", "etcd_backup_archive_gaps_total", "etcd_backup_archive_lag_seconds", "etcd_backup_archive_last_revision", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_condition", "etcd_backup_copies_total", "etcd_backup_last_copied_timestamp_seconds", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
 		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total",
 	}
 	operatortest.WantMetrics(t, registry, want, names...)

@@ -78,6 +78,10 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 		return obs, 0, err
 	}
 	requeueAfter = operator.Sooner(requeueAfter, wait)
+	if wait, err = o.copier(ctx, b, &obs); err != nil {
+		return obs, 0, err
+	}
+	requeueAfter = operator.Sooner(requeueAfter, wait)
 	if plan.AsksCreator(obs) {
 		obs.Creator = o.Creators.Check(ctx, obs.Now)
 	}
@@ -150,13 +154,16 @@ func (o *Observer) restricted(ctx context.Context) ([]v1beta2.EtcdCluster, error
 	return all, nil
 }
 
-// OwnJobs are the Jobs that this very EtcdBackup controls.
+// OwnJobs are the Jobs that this very EtcdBackup controls, but for that of its archive and that
+// of its copies.
 func OwnJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) ([]batchv1.Job, error) {
 	var list batchv1.JobList
 	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
 		return nil, fmt.Errorf("list Jobs: %w", err)
 	}
-	return slices.DeleteFunc(list.Items, func(j batchv1.Job) bool { return !metav1.IsControlledBy(&j, b) || job.IsArchiver(j.Labels) }), nil
+	return slices.DeleteFunc(list.Items, func(j batchv1.Job) bool {
+		return !metav1.IsControlledBy(&j, b) || job.IsArchiver(j.Labels) || job.IsCopier(j.Labels)
+	}), nil
 }
 
 // unseen are the Jobs that the status calls active and that the cache does not have

@@ -99,7 +99,7 @@ func (v *view) startArchiver() StartArchiver {
 // archiveSpec is the part of a spec that an archiver is built from.
 func archiveSpec(s *v1beta2.BackupSpec) *v1beta2.BackupSpec {
 	return &v1beta2.BackupSpec{
-		StorageType: s.StorageType, S3: s.S3, OSS: s.OSS, ABS: s.ABS, PVC: s.PVC, RecordHash: s.RecordHash, Pod: s.Pod,
+		StorageType: s.StorageType, S3: s.S3, OSS: s.OSS, ABS: s.ABS, GCS: s.GCS, PVC: s.PVC, CopyTo: s.CopyTo, RecordHash: s.RecordHash, Pod: s.Pod,
 		Archive: &v1beta2.BackupArchive{Interval: &metav1.Duration{Duration: s.ArchiveInterval()}},
 	}
 }
@@ -128,6 +128,12 @@ func (v *view) archive() *v1beta2.ArchiveStatus {
 	}
 	if p := v.progress(); p != nil && p.ClusterID != "" {
 		v.follow(st, p)
+	}
+	if p := v.progress(); p != nil && p.Copy != nil {
+		st.Copy = &v1beta2.ArchiveCopy{Revision: max(p.Copy.Revision, 0), Failure: copyFailure(p.Copy.Failure)}
+	}
+	if v.spec.CopyTo == nil {
+		st.Copy = nil
 	}
 	st.OldestRevision = v.oldestArchived(st)
 	_, _, st.Phase = v.archiving(st)

@@ -21,7 +21,7 @@ func (v *view) asksCreator() bool {
 	if v.spec.Repeated() {
 		return !v.spec.Suspend
 	}
-	return len(v.active) == 0 && v.final() == nil
+	return len(v.active) == 0 && (v.final() == nil || v.copyTarget() != nil)
 }
 
 // policyPoll is after how long to look for the policy again, which triggers no reconcile: a
@@ -36,6 +36,8 @@ func reached(spec *v1beta2.BackupSpec) string {
 	switch {
 	case spec.StorageType == v1beta2.StoragePVC && spec.PVC != nil:
 		return "PVC " + spec.PVC.ClaimName
+	case spec.CopyTo != nil && spec.CopyTo.StorageType == v1beta2.StoragePVC && spec.CopyTo.PVC != nil:
+		return "PVC " + spec.CopyTo.PVC.ClaimName // with the same rights
 	case spec.Pod != nil && spec.Pod.ServiceAccountName != "" && spec.Pod.ServiceAccountName != "default":
 		return "ServiceAccount " + spec.Pod.ServiceAccountName
 	}

@@ -53,6 +53,7 @@ func TestCreatorNotChecked(t *testing.T) {
 		"Secrets":             {"as the archived operator's manifests have it; the Job has rules of its own", secrets, missing, false, "", nil, 0},
 		"it runs":             {"it was accepted", func(s *scene) { volume(s); started(0)(s) }, missing, false, "", nil, 0},
 		"it has ended":        {"it was accepted", func(s *scene) { volume(s); before(0, "")(s) }, missing, false, "", nil, 0},
+		"copies":              {"files of others", spec(toVolume), missing, true, refused, []string{"PVC copies", absent}, 0},
 		"suspended":           {"nothing is started", func(s *scene) { every(time.Hour)(s); volume(s); suspend(s) }, missing, false, "", nil, 0},
 		"being deleted":       {"nothing is started", func(s *scene) { volume(s); s.Backup.DeletionTimestamp = &metav1.Time{Time: born} }, missing, false, "", nil, 0},
 	} {

@@ -24,6 +24,8 @@ type Decision struct {
 	// Recorded are the records that Status has and Observation.Backup has not, oldest
 	// first: what metrics count once Status is written.
 	Recorded []v1beta2.BackupRecord
+	// Copied is a record of which Status has the copy and Observation.Backup has not; nil for none.
+	Copied *v1beta2.BackupRecord
 	// Verified are the verifications whose end Status has and Observation.Backup has not, oldest
 	// first: what metrics count.
 	Verified []v1beta2.VerificationRecord

@@ -65,7 +65,7 @@ func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
 		spec.EtcdEndpoints = []string{endpoint}
 	}
 	if maybe(10) {
-		spec.StorageType = []v1beta2.StorageType{"", "PVC", "OSS", "ABS", "Tape"}[r.Intn(5)]
+		spec.StorageType = []v1beta2.StorageType{"", "PVC", "OSS", "ABS", "GCS", "Tape"}[r.Intn(6)]
 	}
 	if maybe(10) {
 		spec.StorageType, spec.PVC = v1beta2.StoragePVC, &v1beta2.PVCSource{ClaimName: "backups", Path: "a/b"}
@@ -139,13 +139,34 @@ func randomObservation(r *rand.Rand, schedule, endpoint string) Observation {
 		spec.Archive = &v1beta2.BackupArchive{Interval: &metav1.Duration{Duration: moment()}}
 	}
 	if maybe(2) {
+		spec.CopyTo = &v1beta2.BackupCopy{StorageType: v1beta2.StorageS3, S3: &v1beta2.S3Source{Path: "mybucket/copies"}}
+		if maybe(3) {
+			spec.CopyTo = &v1beta2.BackupCopy{StorageType: []v1beta2.StorageType{"", "PVC", "GCS"}[r.Intn(3)], PVC: &v1beta2.PVCSource{ClaimName: "backups", Path: "a/b"}}
+		}
+		for i := range st.History {
+			if st.History[i].Location = "s3://mybucket/etcd.backup"; maybe(2) {
+				st.History[i].Copy = &v1beta2.CopyRecord{}
+			}
+		}
+	}
+	if maybe(2) {
+		o.Copier = &Copier{Job: randomJob(r, o, moment()), Hash: "hash", Backup: "x"}
+		o.Copier.Name = CopierName(o.Backup)
+		if len(st.History) > 0 {
+			o.Copier.Backup = st.History[r.Intn(len(st.History))].Name
+		}
+		if maybe(3) {
+			o.Copier.Deadline, o.Copier.HangReason = born.Add(moment()), "NodeLost"
+		}
+	}
+	if maybe(2) {
 		o.Archiver = &Archiver{Name: ArchiverName(o.Backup), UID: "archiver", Hash: "hash", Ended: maybe(5), Deleting: maybe(5)}
 	}
 	if o.Archiver != nil && !maybe(3) {
 		at := func() time.Time { return born.Add(moment()) }
 		o.Archiver.Progress = &task.ArchiveProgress{
 			Time: at(), ClusterID: []string{"", "c0", "\xff"}[r.Intn(3)], Timeline: r.Uint32(), Begin: r.Int63() - r.Int63(), Revision: r.Int63() - r.Int63(),
-			RecoveryTime: at(), AuthChanged: at(), Gap: &task.Gap{From: r.Int63(), To: r.Int63(), Message: "\xff", Time: at()},
+			RecoveryTime: at(), AuthChanged: at(), Copy: &task.CopyProgress{Revision: r.Int63() - r.Int63(), Failure: &agent.Failure{Message: "\xff"}}, Gap: &task.Gap{From: r.Int63(), To: r.Int63(), Message: "\xff", Time: at()},
 		}
 	}
 	return o

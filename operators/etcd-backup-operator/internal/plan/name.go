@@ -28,6 +28,9 @@ func JobName(b *v1beta2.EtcdBackup, scheduled time.Time) string {
 // ArchiverName is the name of the Job that records the archive of an EtcdBackup.
 func ArchiverName(b *v1beta2.EtcdBackup) string { return jobName(b, "archive") }
 
+// CopierName is the name of the Job that copies the backups of an EtcdBackup, one after another.
+func CopierName(b *v1beta2.EtcdBackup) string { return jobName(b, "copy") }
+
 func jobName(b *v1beta2.EtcdBackup, of string) string {
 	sum := sha256.Sum256([]byte(string(b.UID) + "/" + of))
 	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:hashLength]

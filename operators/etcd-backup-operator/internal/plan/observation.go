@@ -31,14 +31,17 @@ type Observation struct {
 	// Archiver is the Job that records the archive, as the API server itself has it; nil if
 	// there is none.
 	Archiver *Archiver
+	// Copier is the Job that copies a backup, as the API server itself has it; nil if there is
+	// none. Of one that has ended and reports no success, the Pods were read there as well.
+	Copier *Copier
 	// Verifications are the EtcdRestores that this EtcdBackup controls (by uid), in any order.
 	// VerifierServed says whether Kubernetes knows the kind.
 	Verifications  []Verification
 	VerifierServed bool
 	// Image is the operator's own, which Jobs run.
 	Image string
-	// Refused is why the API server did not take the StartJob, StartArchiver or StartVerification that was just decided
-	// on this very Observation, in its own words (a quota, an invalid field). It is
+	// Refused is why the API server did not take the StartJob, StartArchiver, StartCopy or StartVerification
+	// that was just decided on this very Observation, in its own words (a quota, an invalid field). It is
 	// empty otherwise.
 	Refused string
 }

@@ -38,7 +38,12 @@ func oracle(o Observation, d Decision) (broken []string) {
 		oracleStart(o, d, a, complain)
 	case StartArchiver:
 		oracleArchiver(o, a, complain)
+	case StartCopy:
+		oracleCopy(o, a, complain)
 	case DeleteJob:
+		if c := o.Copier; c != nil && a.UID == c.UID && a.Name == c.Name && !c.Deleting {
+			break
+		}
 		if r := o.Archiver; r != nil && a.UID == r.UID && a.Name == r.Name && !r.Deleting {
 			break
 		}
@@ -80,6 +85,30 @@ func oracleArchiver(o Observation, a StartArchiver, complain func(string, ...any
 	}
 	if len(a.Endpoints) == 0 || len(a.Name) > maxJobName || a.Hash == "" {
 		complain("start is not whole: %+v", a)
+	}
+}
+
+func oracleCopy(o Observation, a StartCopy, complain func(string, ...any)) {
+	spec := &o.Backup.Spec
+	account := spec.Pod != nil && !slices.Contains([]string{"", "default"}, spec.Pod.ServiceAccountName)
+	isVolume := spec.StorageType == v1beta2.StoragePVC || spec.CopyTo != nil && spec.CopyTo.StorageType == v1beta2.StoragePVC
+	if (isVolume || account) && !o.Creator.Passed {
+		complain("copy for somebody whose rights were not checked")
+	}
+	if o.Copier != nil || spec.Suspend || spec.CopyTo == nil || o.Refused != "" {
+		complain("start a copy that is not wanted, or a second one")
+	}
+	i := slices.IndexFunc(o.Backup.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == a.Backup.Name })
+	if i < 0 || !o.Backup.Status.History[i].Succeeded || o.Backup.Status.History[i].Copy != nil {
+		complain("copy %s, which is not stored, or is copied", a.Backup.Name)
+	}
+	if len(a.Name) > maxJobName || a.Hash == "" || a.Backup.Location == "" {
+		complain("copy is not whole: %+v", a)
+	}
+	for i := range o.Restricted {
+		if c := &o.Restricted[i]; isOf(o.Backup, c) && disallowed(c, spec) != nil {
+			complain("copy what EtcdCluster %s does not allow", c.Name)
+		}
 	}
 }
 

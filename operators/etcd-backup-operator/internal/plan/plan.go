@@ -69,7 +69,9 @@ var actions = []rule{
 	start,
 	// then changes are recorded,
 	archiver,
-	// then what was stored is verified,
+	// then what was stored is copied
+	copier,
+	// and verified,
 	verify,
 	// and then what is left over is tidied up.
 	deleteJobs,
@@ -103,11 +105,12 @@ func Plan(o Observation) Decision {
 		Message:      state.message,
 		Events:       v.events(state),
 		Recorded:     v.recorded,
+		Copied:       v.copied,
 		Verified:     v.verification.ended,
 		RequeueAfter: v.requeueAfter(act),
 		Status:       v.status(state),
 	}
-	d.Events = slices.Concat(d.Events, v.archiveEvents(), v.verificationEvents())
+	d.Events = slices.Concat(d.Events, v.archiveEvents(), v.copyEvents(), v.verificationEvents())
 	if act != nil {
 		d.Action, d.Reason, d.Message = act.action, act.reason, act.message
 	}
@@ -138,7 +141,7 @@ func (v *view) requeueAfter(act *step) time.Duration {
 // the status by then, for whoever waits for that.
 func expire(v *view) *step {
 	ttl := v.spec.TTLSecondsAfterFinished
-	if ttl == nil || *ttl < 0 || !v.hasEnded() || v.final().CompletionTime == nil || len(v.recorded) > 0 {
+	if ttl == nil || *ttl < 0 || !v.hasEnded() || v.final().CompletionTime == nil || len(v.recorded) > 0 || v.copied != nil {
 		return nil
 	}
 	due := v.final().CompletionTime.Add(time.Duration(*ttl) * time.Second)
@@ -146,7 +149,7 @@ func expire(v *view) *step {
 	case v.Now.Before(due):
 		v.wakeAt(due)
 		return nil
-	case v.awaitsVerification(): // its EtcdRestore would be deleted with it
+	case v.awaitsCopy(), v.awaitsVerification(): // its Job or EtcdRestore would be deleted with it
 		return nil
 	}
 	return do(DeleteBackup{}, v1beta2.BackupReasonExpired, fmt.Sprintf(

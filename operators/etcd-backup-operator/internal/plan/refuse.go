@@ -35,7 +35,7 @@ const (
 // https endpoint without clientTLSSecret is right: its certificate may be signed by an
 // CA that everybody knows.
 func check(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
-	for _, c := range []func(*v1beta2.BackupSpec) *step{checkStorage, checkSource, checkPassword, checkPolicy, checkRest} {
+	for _, c := range []func(*v1beta2.BackupSpec) *step{checkStorage, checkCopy, checkSource, checkPassword, checkPolicy, checkRest} {
 		if s := c(spec); s != nil {
 			return schedule.Schedule{}, s
 		}
@@ -45,17 +45,14 @@ func check(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 
 func checkStorage(spec *v1beta2.BackupSpec) *step {
 	switch spec.StorageType {
-	case v1beta2.StorageS3, v1beta2.StorageOSS, v1beta2.StorageABS:
+	case v1beta2.StorageS3, v1beta2.StorageOSS, v1beta2.StorageABS, v1beta2.StorageGCS:
 		return checkStore(spec.StorageType, spec.Store())
 	case v1beta2.StoragePVC:
 		return checkPVC(spec.PVC)
-	case v1beta2.StorageGCS:
-		return warn(v1beta2.BackupReasonStorageUnsupported, fmt.Sprintf(
-			"spec.storageType %s is not supported: set S3, with spec.s3.endpoint for any S3-compatible store, or PVC", spec.StorageType))
 	case "":
-		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3, OSS, ABS or PVC")
+		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3, OSS, ABS, GCS or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3, OSS, ABS or PVC", conditiontext.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Clip(string(spec.StorageType))))
 }
 
 // missingStore says what to set for a type of store.
@@ -63,6 +60,7 @@ var missingStore = map[v1beta2.StorageType]string{
 	v1beta2.StorageS3:  "spec.s3 is missing for spec.storageType S3: set spec.s3.path, such as mybucket/etcd.backup, and spec.s3.awsSecret",
 	v1beta2.StorageOSS: "spec.oss is missing for spec.storageType OSS: set spec.oss.path, such as mybucket/etcd.backup, spec.oss.endpoint and spec.oss.ossSecret",
 	v1beta2.StorageABS: "spec.abs is missing for spec.storageType ABS: set spec.abs.path, such as mycontainer/etcd.backup, and spec.abs.absSecret",
+	v1beta2.StorageGCS: "spec.gcs is missing for spec.storageType GCS: set spec.gcs.path, such as mybucket/etcd.backup, and spec.gcs.gcpSecret",
 }
 
 func checkStore(kind v1beta2.StorageType, place *v1beta2.StorePlace) *step {
@@ -72,7 +70,7 @@ func checkStore(kind v1beta2.StorageType, place *v1beta2.StorePlace) *step {
 	case !storePathPattern.MatchString(place.Path) || len(place.Path) > maxPath:
 		return warn(v1beta2.BackupReasonPathInvalid, fmt.Sprintf("spec.%s.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without %s", place.Field(), kind.Scheme()))
 	case place.Endpoint != "" && !storeEndpointPattern.MatchString(place.Endpoint):
-		return warn(v1beta2.BackupReasonStoreEndpointInvalid, fmt.Sprintf("spec.%s.endpoint is not the URL of a store: set it to one like https://s3.example.com, https://oss-cn-hangzhou.aliyuncs.com, https://myaccount.blob.core.windows.net or http://minio.default:9000", place.Field()))
+		return warn(v1beta2.BackupReasonStoreEndpointInvalid, fmt.Sprintf("spec.%s.endpoint is not the URL of a store: set it to one like https://s3.example.com, https://oss-cn-hangzhou.aliyuncs.com, https://myaccount.blob.core.windows.net, https://storage.googleapis.com or http://minio.default:9000", place.Field()))
 	case slices.Contains(archives, strings.ToUpper(place.StorageClass)):
 		return warn(v1beta2.BackupReasonStorageClassArchived, fmt.Sprintf(
 			"spec.s3.storageClass %s takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA", place.StorageClass))
@@ -92,6 +90,22 @@ func checkPVC(pvc *v1beta2.PVCSource) *step {
 		return warn(v1beta2.BackupReasonClaimInvalid, "spec.pvc.claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups")
 	case !pvcPathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path) || len(pvc.Path) > maxPath:
 		return warn(v1beta2.BackupReasonPathInvalid, "spec.pvc.path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without ..")
+	}
+	return nil
+}
+
+// checkCopy checks the second place as the first: what is wrong is told of its fields.
+func checkCopy(spec *v1beta2.BackupSpec) *step {
+	c := spec.Copy()
+	if c == nil {
+		return nil
+	}
+	if s := checkStorage(c); s != nil {
+		s.message = strings.ReplaceAll(s.message, "spec.", "spec.copyTo.")
+		return s
+	}
+	if storeOf(c) == storeOf(spec) {
+		return warn(v1beta2.BackupReasonCopyIsSource, "spec.copyTo is where the backup itself is stored: set it to another store or path")
 	}
 	return nil
 }

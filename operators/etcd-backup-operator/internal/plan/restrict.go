@@ -37,10 +37,11 @@ func checkPassword(spec *v1beta2.BackupSpec) *step {
 func refuseStore(o *Observation) *step {
 	for i := range o.Restricted {
 		c := &o.Restricted[i]
-		if !isOf(o.Backup, c) || allows(c, &o.Backup.Spec) {
+		foreign := disallowed(c, &o.Backup.Spec)
+		if foreign == nil || !isOf(o.Backup, c) {
 			continue
 		}
-		store := storeOf(&o.Backup.Spec)
+		store := storeOf(foreign)
 		return warn(v1beta2.BackupReasonStoreNotAllowed, fmt.Sprintf(
 			"EtcdCluster %s does not allow backups in %s: use one of its spec.backup.allowedStores (%s), or add %s to them",
 			c.Name, store, conditiontext.Clip(strings.Join(c.Spec.AllowedStores(), ", ")), store))
@@ -68,7 +69,7 @@ func restrictedIDs(o *Observation) (forbidden, pinned []string) {
 		c := &o.Restricted[i]
 		switch {
 		case c.Status.ClusterID == "":
-		case allows(c, &o.Backup.Spec):
+		case disallowed(c, &o.Backup.Spec) == nil:
 			pinned = append(pinned, c.Status.ClusterID)
 		default:
 			forbidden = append(forbidden, c.Status.ClusterID)
@@ -138,6 +139,17 @@ const (
 	schemePVC    = "pvc://"
 	endpointMark = "?endpoint="
 )
+
+// disallowed is the place of a spec, the first or the second, that an EtcdCluster does not allow;
+// nil if it allows all.
+func disallowed(c *v1beta2.EtcdCluster, spec *v1beta2.BackupSpec) *v1beta2.BackupSpec {
+	for _, place := range []*v1beta2.BackupSpec{spec, spec.Copy()} {
+		if place != nil && !allows(c, place) {
+			return place
+		}
+	}
+	return nil
+}
 
 // allows reports whether an EtcdCluster allows the store of a spec that was checked.
 func allows(c *v1beta2.EtcdCluster, spec *v1beta2.BackupSpec) bool {

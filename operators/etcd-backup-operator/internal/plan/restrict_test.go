@@ -37,6 +37,9 @@ func TestAllowedStores(t *testing.T) {
 	oss := func(path, endpoint string) v1beta2.BackupSpec {
 		return v1beta2.BackupSpec{StorageType: v1beta2.StorageOSS, OSS: &v1beta2.OSSSource{Path: path, Endpoint: endpoint}}
 	}
+	gcs := func(path, endpoint string) v1beta2.BackupSpec {
+		return v1beta2.BackupSpec{StorageType: v1beta2.StorageGCS, GCS: &v1beta2.GCSSource{Path: path, Endpoint: endpoint}}
+	}
 	abs := func(path, endpoint string) v1beta2.BackupSpec {
 		return v1beta2.BackupSpec{StorageType: v1beta2.StorageABS, ABS: &v1beta2.ABSSource{Path: path, Endpoint: endpoint}}
 	}
@@ -72,6 +75,9 @@ func TestAllowedStores(t *testing.T) {
 		"ABS, another account":  {"a container of theirs", "abs://box/etcd?endpoint=" + azure, abs("box/etcd/x", "https://theirs.blob.core.windows.net"), false},
 		"ABS, by a Secret":      {"it can name any account", "abs://box/etcd?endpoint=" + azure, abs("box/etcd/x", ""), false},
 		"ABS, older":            {"older than the CRD's rules", "abs://box/etcd", abs("box/etcd/x", ""), false},
+		"GCS":                   {"the common case", "gcs://b-1/etcd", gcs("b-1/etcd/x", ""), true},
+		"GCS, elsewhere":        {"a server of theirs", "gcs://b-1/etcd", gcs("b-1/etcd/x", "https://attacker.example.com"), false},
+		"GCS, not S3":           {"another cloud's bucket", "s3://b-1", gcs("b-1/x", ""), false},
 		"a folder of a claim":   {"the common case", "pvc://claim/etcd", pvc("claim", "etcd/x"), true},
 		"a claim":               {"all of it", "pvc://claim", pvc("claim", "x"), true},
 		"another claim":         {"not allowed", "pvc://claim", pvc("claim2", "x"), false},
@@ -147,6 +153,24 @@ func TestStoreNotAllowed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Both stores of a backup that is copied must be allowed, and the refusal names the one that is not.
+func TestCopyStoreNotAllowed(t *testing.T) {
+	copies := spec(func(s *specOf) {
+		s.EtcdEndpoints = []string{"http://example-client:2379"}
+		s.CopyTo = &v1beta2.BackupCopy{StorageType: v1beta2.StorageGCS, GCS: &v1beta2.GCSSource{Path: "b-1/etcd"}}
+	})
+	for allowed, refused := range map[string]string{"gcs://b-1": "s3://mybucket/etcd.backup", "s3://mybucket": "gcs://b-1/etcd"} {
+		d := noted(observe(restrict(restricted("ns", "example", "00000000000000aa", allowed)), copies))
+		if d.Action != nil || d.Reason != "StoreNotAllowed" || !strings.Contains(d.Message, "does not allow backups in "+refused+":") {
+			t.Errorf("%s is allowed: %T, %s: %s", allowed, d.Action, d.Reason, d.Message)
+		}
+	}
+	d := noted(observe(restrict(restricted("ns", "example", "00000000000000aa", "s3://mybucket", "gcs://b-1")), copies))
+	if start, ok := d.Action.(StartJob); !ok || !slices.Equal(start.Pinned, []string{"00000000000000aa"}) {
+		t.Errorf("%+v", d)
 	}
 }
 

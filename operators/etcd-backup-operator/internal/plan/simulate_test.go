@@ -235,6 +235,40 @@ func TestPlantedBugs(t *testing.T) {
 			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
 			says:   []string{"is deleted before its end is recorded", "is not verified", "does not come to rest"},
 		},
+		"never copies": {
+			reason: "nothing is in the second store",
+			plan: func(o Observation) Decision {
+				d := Plan(o)
+				if _, ok := d.Action.(StartCopy); ok {
+					d.Action = nil
+				}
+				return d
+			},
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"is not copied", "does not come to rest"},
+		},
+		"forgets what it copied": {
+			reason: "the same is copied again and again",
+			plan: lie(func(o *Observation) {
+				for i := range o.Backup.Status.History {
+					o.Backup.Status.History[i].Copy = nil
+				}
+			}),
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"is copied once more", "is recorded a second time", "does not come to rest"},
+		},
+		"deletes copies too early": {
+			reason: "their end is never known",
+			plan: func(o Observation) Decision {
+				d := Plan(o)
+				if c := o.Copier; c != nil && !c.Running && !c.Deleting && d.Action == nil && d.Copied != nil {
+					d.Action = DeleteJob{Name: c.Name, UID: c.UID}
+				}
+				return d
+			},
+			config: func(c *config) { c.interval, c.cron = 0, "* * * * *" },
+			says:   []string{"is deleted before its end is recorded"},
+		},
 		"never gives up": {
 			reason: "a node is lost for good, or a Pod never starts",
 			plan: lie(func(o *Observation) {

@@ -43,6 +43,10 @@ func (v *view) status(s *step) v1beta2.BackupStatus {
 	if c := v.isArchiving(st.Archive); c != nil {
 		st.Conditions = append(st.Conditions, *c)
 	}
+	st.LastCopyTime = v.lastCopyTime()
+	if c := v.isCopied(st.Archive); c != nil {
+		st.Conditions = append(st.Conditions, *c)
+	}
 	st.Verification = v.verification.status
 	if c := v.isVerified(); c != nil {
 		st.Conditions = append(st.Conditions, *c)

@@ -169,8 +169,8 @@ func TestStatus(t *testing.T) {
 		},
 		"refused later": {
 			reason: "what was stored is stored",
-			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), after(3*hour), spec(func(s *specOf) { s.StorageType = "GCS" })),
-			want: fields{Succeeded: true, Reason: "StorageUnsupported: spec.storageType GCS is not supported: set S3, with spec.s3.endpoint for any S3-compatible store, or PVC",
+			o:      observe(hourly, kept(0, ""), counted("every 1h0m0s", 0), after(3*hour), spec(func(s *specOf) { s.StorageType = "Tape" })),
+			want: fields{Succeeded: true, Reason: "StorageUnknown: spec.storageType \"Tape\" is not supported: set S3, OSS, ABS, GCS or PVC",
 				Last: "01 10:00:00", History: 1, Complete: "True", Failed: "True", Scheduled: "False"},
 		},
 		"two ended at once": {

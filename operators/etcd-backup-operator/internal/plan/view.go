@@ -41,6 +41,11 @@ type view struct {
 	storedAt *metav1.Time
 	notes    []task.Note
 
+	// copied is a record in history whose copy is new in it; nil for none. copyRefusal says why
+	// nothing is to be copied; unlike refusal, also of a one-shot backup that has ended.
+	copied      *v1beta2.BackupRecord
+	copyRefusal *step
+
 	schedule schedule.Schedule
 	// clock is nil unless a repeated backup's times count. It is anchored when it
 	// begins anew at Now: then nothing is due before it has been recorded, since what
@@ -89,6 +94,8 @@ func newView(o Observation) *view {
 	v.active = runs(&o)
 	v.record()
 	v.checkCreator()
+	v.copyRefusal = v.refusal
+	v.recordCopy()
 	switch {
 	case v.final() != nil && !v.spec.Repeated():
 		v.clock, v.refusal = nil, nil

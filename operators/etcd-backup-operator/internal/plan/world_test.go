@@ -117,6 +117,7 @@ type world struct {
 	noPolicy bool
 	jobs     map[string]*simJob
 	restores restores
+	copies   copies
 	// verifies is spec.verification when nobody has removed it.
 	verifies *v1beta2.BackupVerification
 	// The logs that caches follow.
@@ -141,8 +142,8 @@ type world struct {
 func newWorld(seed int64, c config, p planner) *world {
 	w := &world{
 		config: c, r: rand.New(rand.NewSource(seed)), plan: p, now: born,
-		restores: newRestores(),
-		jobs:     map[string]*simJob{}, all: map[string]*simJob{}, starts: map[string]int{}, recorded: map[string]int{}, startedAt: map[int64]bool{},
+		restores: newRestores(), copies: newCopies(),
+		jobs: map[string]*simJob{}, all: map[string]*simJob{}, starts: map[string]int{}, recorded: map[string]int{}, startedAt: map[int64]bool{},
 	}
 	w.restricts = w.restricts || seed%4 == 0
 	w.account = w.account || seed%5 == 1
@@ -160,6 +161,9 @@ func newWorld(seed int64, c config, p planner) *world {
 		w.backup.Spec.EtcdEndpoints, w.backup.Spec.ClusterRef = nil, &v1beta2.ClusterReference{Name: "c"}
 		w.cluster = &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns"}}
 		w.cluster.Status.Members.Ready = []string{"c-1"}
+	}
+	if seed%7 < 4 {
+		w.backup.Spec.CopyTo = &v1beta2.BackupCopy{StorageType: v1beta2.StorageS3, S3: &v1beta2.S3Source{Path: "mybucket/copies/etcd"}}
 	}
 	w.verifies = verifying(seed)
 	w.backup.Spec.Verification = w.verifies
@@ -232,6 +236,7 @@ func (w *world) run() {
 	}
 	w.checkRest()
 	w.checkRestores()
+	w.checkCopies()
 }
 
 // settle lets a Job that would hang come to its end, unless its node is lost for good, or
@@ -325,9 +330,14 @@ func (w *world) pass() {
 	for _, r := range w.restores.live {
 		sooner(r.ends)
 	}
+	if c := w.copies.live; c != nil {
+		sooner(c.ends)
+		sooner(c.goneAt)
+	}
 	w.now = next
 	w.moveJobs()
 	w.moveRestores()
+	w.moveCopy()
 }
 
 // moveJobs shows what has become of Jobs by now.
@@ -424,6 +434,10 @@ func (w *world) observe(op *operator) Observation {
 	}
 	o.Restricted = slices.Clone(w.restricted)
 	o.Verifications, o.VerifierServed = slices.Clone(w.restores.lists[op.restores]), true
+	if c := w.copies.live; c != nil {
+		seen := c.Copier
+		o.Copier = &seen
+	}
 	for _, a := range o.Backup.Status.Active {
 		if j := w.jobs[a.Name]; j != nil && findJob(o.Jobs, a.Name) == nil && !w.noLiveJobs {
 			o.Jobs = append(o.Jobs, j.Job)
@@ -474,7 +488,7 @@ func (w *world) reconcile(op *operator) {
 // starts is true of an Action that the API server can refuse.
 func starts(a Action) bool {
 	switch a.(type) {
-	case StartJob, StartArchiver, StartVerification:
+	case StartJob, StartArchiver, StartCopy, StartVerification:
 		return true
 	default:
 		return false
@@ -535,7 +549,10 @@ func (w *world) effect(o Observation, d Decision) bool {
 		if w.jobs[a.Name] == nil {
 			w.create(o, a)
 		}
+	case StartCopy:
+		return w.startCopy(o, a)
 	case DeleteJob:
+		w.deleteCopy(o, a)
 		if j := w.jobs[a.Name]; j != nil && j.UID == a.UID {
 			w.remove(j)
 		}
@@ -596,6 +613,7 @@ func (w *world) write(o Observation, d Decision) bool {
 	}
 	w.checkWrite(o, d)
 	w.checkVerified(d)
+	w.checkCopied(d)
 	w.backup.Status = *d.Status.DeepCopy()
 	w.logBackup()
 	// The reply may be lost, which the operator takes for an error.
@@ -620,9 +638,14 @@ func (w *world) fault() {
 		w.now = w.now.Add(gap)
 		w.moveJobs()
 		w.moveRestores()
+		w.moveCopy()
 	case n == 2 && w.vanish && len(w.restores.live) > 0 && w.r.Intn(2) == 0:
 		names := slices.Sorted(maps.Keys(w.restores.live))
 		w.dropRestore(names[w.r.Intn(len(names))], "vanishes")
+	case n == 2 && w.vanish && w.copies.live != nil && w.r.Intn(2) == 0:
+		w.say("the Job of the copy vanishes")
+		w.copies.live = nil
+		w.copyChanged()
 	case n == 2 && w.vanish && len(names) > 0:
 		w.drop(w.jobs[names[w.r.Intn(len(names))]], "vanishes")
 		w.logJobs()

@@ -39,6 +39,9 @@ func (r *Reporter) TellChanges(ctx context.Context, b *v1beta2.EtcdBackup, d pla
 	for i := range d.Recorded {
 		r.Metrics.Ended(client.ObjectKeyFromObject(b), &d.Recorded[i])
 	}
+	if c := d.Copied; c != nil {
+		r.Metrics.Copied(client.ObjectKeyFromObject(b), c.Copy.Failure == nil)
+	}
 	for i := range d.Verified {
 		r.Metrics.Verified(client.ObjectKeyFromObject(b), d.Verified[i].Succeeded)
 	}

@@ -45,7 +45,17 @@ type ArchiveProgress struct {
 	// AuthChanged is when the agent found that users or roles had changed; zero if they have
 	// not since it was started. Only a snapshot that began later has them.
 	AuthChanged time.Time `json:"authChanged,omitzero"`
+	// Copy is how far the archive is copied to the second place; nil if nothing is known.
+	Copy *CopyProgress `json:"copy,omitempty"`
 	// Failure is why nothing is recorded now; nil if something is.
+	Failure *agent.Failure `json:"failure,omitempty"`
+}
+
+// CopyProgress is what an agent that records tells of the second place.
+type CopyProgress struct {
+	// Revision is the newest up to which all is copied; 0: not known.
+	Revision int64 `json:"revision,omitempty"`
+	// Failure is why nothing is copied now; nil if nothing has failed.
 	Failure *agent.Failure `json:"failure,omitempty"`
 }
 

@@ -22,8 +22,8 @@ const Container = "save"
 // Task is what one Job does.
 type Task struct {
 	// Endpoints are the URLs of the source's members, http(s)://host:port. There
-	// is at least one.
-	Endpoints []string `json:"endpoints"`
+	// is at least one, but for a task that copies a snapshot.
+	Endpoints []string `json:"endpoints,omitempty"`
 	// TLSDir is the folder where the client's TLS Secret is mounted: etcd-client.crt,
 	// etcd-client.key and etcd-client-ca.crt, or tls.crt, tls.key and ca.crt. Empty
 	// without one.
@@ -45,6 +45,10 @@ type Task struct {
 	// Of Store and PVC, one is set: where the snapshot goes.
 	Store *agent.Store `json:"store,omitempty"`
 	PVC   *agent.PVC   `json:"pvc,omitempty"`
+
+	// Copy is the second place, to which what is stored is copied; nil if there is none, and
+	// for a task that stores a snapshot.
+	Copy *Copy `json:"copy,omitempty"`
 
 	// Archive, if not nil, has the agent record all changes for as long as it runs, in place
 	// of storing a snapshot.
@@ -93,7 +97,8 @@ type Task struct {
 // Result is what became of a Task. The agent writes it to its termination message as
 // JSON, in at most agent.MaxMessage bytes.
 type Result struct {
-	// Location is where the snapshot lies: s3://bucket/key or pvc://claim/path.
+	// Location is where the snapshot lies, or its copy: s3://bucket/key or pvc://claim/path. A
+	// copy that is stored has one beside the Failure of what was to follow.
 	Location string `json:"location,omitempty"`
 	// Size and SHA256 are of what is stored: bytes, and 64 hexadecimal digits.
 	Size   int64  `json:"size,omitempty"`
@@ -134,6 +139,26 @@ type Result struct {
 	Finished time.Time `json:"finished"`
 	// Failure is nil if the snapshot is stored.
 	Failure *agent.Failure `json:"failure,omitempty"`
+}
+
+// Copy is a second place: of Store and PVC, one is set.
+type Copy struct {
+	Store *agent.Store `json:"store,omitempty"`
+	PVC   *agent.PVC   `json:"pvc,omitempty"`
+	// Of is the snapshot that is to be copied, in place of all else that the task could be;
+	// nil for an archiver, which copies what it stores.
+	Of *Stored `json:"of,omitempty"`
+	// Segments has the archive copied after the snapshot.
+	Segments bool `json:"segments,omitempty"`
+}
+
+// Stored is a snapshot that is stored, as its Result has it.
+type Stored struct {
+	Location  string `json:"location"`
+	SHA256    string `json:"sha256,omitempty"`
+	Size      int64  `json:"size,omitempty"`
+	Revision  int64  `json:"revision,omitempty"`
+	ClusterID string `json:"clusterID,omitempty"`
 }
 
 // Note is what a person should know of a snapshot that is stored.

@@ -348,7 +348,8 @@ func TestPreconditions(t *testing.T) {
 		"the volume of a seed that is handed over": {"DeleteSeedClaim", func(f *fixture) {
 			f.mark(v1beta2.AnnotationSeeded, string(f.restore.UID)+"/x-s/uid")
 		}},
-		"a seed of another restore": {"WithdrawSeed", func(f *fixture) { f.mark(v1beta2.AnnotationSeeded, "another/x-s/uid") }},
+		"a seed that a person has created again": {"LiftFence", func(f *fixture) { f.seed() }},
+		"a seed of another restore":              {"WithdrawSeed", func(f *fixture) { f.mark(v1beta2.AnnotationSeeded, "another/x-s/uid") }},
 		"a volume that was given back": {"DeleteRetired", func(f *fixture) {
 			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "x-a", Namespace: f.namespace}}
 			apiservertest.Read(f.t, f.client, c)

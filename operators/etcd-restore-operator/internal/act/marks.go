@@ -136,9 +136,13 @@ func (a *Actor) withdrawSeed(ctx context.Context, t *target) error {
 	return a.patchCluster(ctx, t, ops)
 }
 
-// liftFence returns the cluster to etcd-operator, once none of its volumes can be retired any more.
+// liftFence returns the cluster to etcd-operator, once none of its volumes can be retired any more
+// and no seed is left.
 func (a *Actor) liftFence(ctx context.Context, t *target) error {
 	if err := a.markReturned(ctx, t); err != nil {
+		return err
+	}
+	if err := a.noSeed(ctx, t); err != nil {
 		return err
 	}
 	ops := append(t.whileFenced(), t.set(v1beta2.AnnotationFenceLifted, string(t.restore.UID))...)

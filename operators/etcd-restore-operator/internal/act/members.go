@@ -212,15 +212,10 @@ func (a *Actor) createSeed(ctx context.Context, t *target, x plan.CreateSeed) er
 // alone checks that the seed is the only Pod of the cluster that might run: old members that
 // might are ignored only if the user accepts that, and they are being deleted.
 func (a *Actor) alone(ctx context.Context, t *target, seed string) error {
-	pods, err := observe.PodsOf(ctx, a.Live, t.cluster)
+	pods, err := a.livePods(ctx, t)
 	if err != nil {
 		return err
 	}
-	unlabelled, err := observe.UnlabelledPods(ctx, a.Live, t.cluster)
-	if err != nil {
-		return err
-	}
-	pods = append(pods, unlabelled...)
 	for i := range pods {
 		p := &pods[i]
 		if p.Name == seed || build.Stopped(p) || p.DeletionTimestamp != nil && t.restore.Spec.AcceptRunningOldMembers {
@@ -231,6 +226,33 @@ func (a *Actor) alone(ctx context.Context, t *target, seed string) error {
 		}
 	}
 	return nil
+}
+
+// noSeed checks that no seed of this restore is left that nobody has told to stop, such as one that
+// a person has created again.
+func (a *Actor) noSeed(ctx context.Context, t *target) error {
+	pods, err := a.livePods(ctx, t)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		seen, _ := build.ObservePod(t.restore, &pods[i], time.Time{})
+		if refuses(NoSeed, seen.Seed && seen.Deleting.IsZero()) {
+			return fmt.Errorf("%w: seed %s still exists", ErrStale, seen.Name)
+		}
+	}
+	return nil
+}
+
+// livePods are the Pods of the cluster, also those that have lost a label, or are new since the first
+// of two lists.
+func (a *Actor) livePods(ctx context.Context, t *target) ([]corev1.Pod, error) {
+	pods, err := observe.PodsOf(ctx, a.Live, t.cluster)
+	if err != nil {
+		return nil, err
+	}
+	others, err := observe.OtherPods(ctx, a.Live, t.cluster, pods)
+	return append(pods, others...), err
 }
 
 func (a *Actor) deleteSeed(ctx context.Context, t *target, x plan.DeleteSeed) error {

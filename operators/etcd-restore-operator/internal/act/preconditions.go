@@ -22,6 +22,7 @@ const (
 	Alone             Precondition = "no other Pod of the cluster might run when the seed gets its start permit"
 	PermitOfSamePod   Precondition = "the seed that gets its start permit is the observed one, by uid, and is not being deleted"
 	RevocationOfPod   Precondition = "the seed whose permit is revoked is the observed one, by uid"
+	NoSeed            Precondition = "no seed of this restore is left when its fence is lifted"
 	SeedNotOffered    Precondition = "the seed that is deleted is not handed over"
 	VolumeNotOffered  Precondition = "the volume that is deleted is not that of the seed that is handed over"
 	DeletionOfSame    Precondition = "the object that is deleted is the observed one, by uid"

@@ -210,10 +210,17 @@ func (t *target) changes(found *task.Snapshot) *archive.Changes {
 func (j *job) findTime(t *target, cluster uint64, timelines []uint32) (timeline uint32, err error) {
 	at := j.task.Time
 	var m, next, first *archive.Mark // at the time, behind it, and of all behind it
+	var told archive.ClockError
 	for _, each := range timelines {
 		before, after, err := archive.At(t.source.segments, cluster, each, at, t.source.open)
-		if err != nil {
+		var twice *archive.ClockError
+		switch {
+		case errors.As(err, &twice):
+			return 0, j.twice(t, twice)
+		case err != nil:
 			return 0, j.unread(t.source, err)
+		case tells(before, after):
+			told.Marks = slices.Insert(told.Marks, 0, *before) // the newest timeline comes first
 		}
 		if before != nil && (m == nil || before.Answered.After(m.Answered)) {
 			timeline, m, next = each, before, after
@@ -221,6 +228,9 @@ func (j *job) findTime(t *target, cluster uint64, timelines []uint32) (timeline 
 		if after != nil && (first == nil || after.Asked.Before(first.Asked)) {
 			first = after
 		}
+	}
+	if len(slices.CompactFunc(slices.Clone(told.Marks), func(a, b archive.Mark) bool { return a.Revision == b.Revision })) > 1 {
+		return 0, j.twice(t, &told)
 	}
 	where := cmp.Or(t.source.location, "beside it")
 	switch {
@@ -240,6 +250,16 @@ func (j *job) findTime(t *target, cluster uint64, timelines []uint32) (timeline 
 	t.revision = m.Revision
 	j.log.Info("found the revision of the time", "time", clock(at), "revision", t.revision, "recoveryTime", t.at)
 	return timeline, nil
+}
+
+// tells reports whether the cluster was recorded all the time between two marks.
+func tells(before, after *archive.Mark) bool {
+	return before != nil && after != nil && (before.Revision == after.Revision || after.Answered.Sub(before.Answered) <= maxHole)
+}
+
+// twice refuses a time that came more than once.
+func (j *job) twice(t *target, err *archive.ClockError) error {
+	return runner.Refuse(task.ReasonTimeNotHeld, "the archive %s does not tell where the cluster was at %s: %w: set spec.revision to the one that you want instead of spec.time", t.source.location, clock(j.task.Time), err)
 }
 
 // clock is how a time is told: as spec.time is written, but never later than it was.

@@ -305,8 +305,8 @@ func TestAnArchiveThatDoesNotLeadThere(t *testing.T) {
 			overwrite(t, file(*tk, foreign), nil)
 		}, task.ReasonClusterAmbiguous, "has segments of several"},
 		"another hash": {func(t *testing.T, tk *task.Task) { a.rehash(t, *tk) }, task.ReasonHashMismatch, "data differs from what was recorded"},
-		"a time after its end": {func(_ *testing.T, tk *task.Task) { tk.Revision, tk.Time = 0, last.begun.Add(time.Hour) }, task.ReasonTimeNotHeld,
-			fmt.Sprintf("with revision %d, and does not tell", last.revision)},
+		// Its newest mark might be older than its newest change.
+		"a time after its end":    {func(_ *testing.T, tk *task.Task) { tk.Revision, tk.Time = 0, last.begun.Add(time.Hour) }, task.ReasonTimeNotHeld, ", and does not tell what was written until"},
 		"a time before its begin": {func(_ *testing.T, tk *task.Task) { tk.Revision, tk.Time = 0, last.begun.Add(-time.Hour) }, task.ReasonTimeNotHeld, "begins at"},
 		"a time before what the snapshot holds": {func(t *testing.T, tk *task.Task) {
 			a.rewrite(t, *tk, func(w *archive.Writer, _ archive.Segment) error {
@@ -314,6 +314,21 @@ func TestAnArchiveThatDoesNotLeadThere(t *testing.T) {
 			})
 			tk.Revision, tk.Time = 0, last.begun.Add(time.Second)
 		}, task.ReasonTimeNotHeld, "the cluster was at revision 100"},
+		"a time that came twice": {func(t *testing.T, tk *task.Task) {
+			at := last.begun.Add(time.Second).UTC()
+			a.rewrite(t, *tk, func(w *archive.Writer, s archive.Segment) error {
+				return errors.Join(w.Mark(archive.Mark{Revision: s.Last, Asked: at, Answered: at}),
+					w.Times(archive.Times{{Begin: at, End: at, First: all[0].Last, Last: all[0].Last}, {Begin: at, End: at, First: last.revision, Last: last.revision}}))
+			})
+			tk.Revision, tk.Time = 0, at
+		}, task.ReasonTimeNotHeld, fmt.Sprintf("this time came 2 times: first at revision %d, and last at revision %d: set spec.revision", all[0].Last, last.revision)},
+		"a time that came in two timelines": {func(t *testing.T, tk *task.Task) {
+			at := last.begun.Add(time.Second)
+			for timeline, revision := range map[uint32]int64{7: 100, 8: 200} {
+				idle(t, *tk, second.ClusterID, timeline, revision, at)
+			}
+			tk.Revision, tk.Time = 0, at
+		}, task.ReasonTimeNotHeld, "first at revision 100, and last at revision"},
 		"a time in a hole": {func(t *testing.T, tk *task.Task) { a.hole(t, tk) }, task.ReasonTimeNotHeld, "does not tell when revisions"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -414,6 +429,21 @@ func (a *archived) rewrite(t *testing.T, tk task.Task, more func(w *archive.Writ
 			remove(t, file(tk, s))
 		}
 	}
+}
+
+// idle writes a segment of a timeline that tells of one revision around a time.
+func idle(t *testing.T, tk task.Task, cluster uint64, timeline uint32, revision int64, around time.Time) {
+	t.Helper()
+	var content bytes.Buffer
+	w, err := archive.NewWriter(&content, cluster, timeline, archive.Position{Revision: revision, At: 1})
+	for _, at := range []time.Time{around.Add(-time.Minute), around.Add(time.Minute)} {
+		err = errors.Join(err, w.Mark(archive.Mark{Revision: revision, Asked: at, Answered: at}))
+	}
+	s, closed := w.Close()
+	if err = errors.Join(err, closed); err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, file(tk, s), content.Bytes())
 }
 
 // rehash has the archive say that the cluster had another hash.

@@ -35,6 +35,8 @@ func explain(ctx context.Context, err error) *agent.Failure {
 		err = advised(store, "access denied: grant these credentials s3:GetObject on the object, and s3:ListBucket on the bucket; without the latter, a missing object looks like this, too")
 	case store.Reason == objectstore.AccessDenied && store.Scheme == "oss":
 		err = advised(store, "access denied: grant these credentials oss:GetObject on the object, and oss:ListObjects on the bucket")
+	case store.Reason == objectstore.AccessDenied && store.Scheme == "gcs":
+		err = advised(store, "access denied: grant this service account the role Storage Object Viewer (roles/storage.objectViewer) on the bucket")
 	}
 	return runner.Explain(err, "the volume cannot be used: make it writable for the group of the restore's Pod (fsGroup)")
 }

@@ -68,7 +68,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 	if !seen.Seed {
 		return seen, 0
 	}
-	seen.Permit, seen.Ended = permitOf(p, r), ended(p)
+	seen.Permit, seen.Ended, seen.Version = permitOf(p, r), ended(p), p.Annotations[member.AnnotationVersion]
 	seen.Outdated = slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == containerAwait })
 	if s := agentpod.Container(p, task.ContainerRestore); s != nil {
 		seen.Prepared = hasSucceeded(s)

@@ -230,7 +230,7 @@ func TestObserveSeed(t *testing.T) {
 				t.Errorf("Waiting is %q, want something with %q: %s", got.Waiting, tc.waiting, tc.reason)
 			}
 			want := tc.want
-			want.Name, want.UID, want.Node, want.Seed, want.Waiting = p.Name, "uid", "node", true, got.Waiting
+			want.Name, want.UID, want.Version, want.Node, want.Seed, want.Waiting = p.Name, "uid", "3.6.16", "node", true, got.Waiting
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -8,27 +8,26 @@ import (
 )
 
 const (
-	targetMessage     = "target is required, since EtcdCluster x has another name than this EtcdRestore: set target: InPlace to restore it and lose its present data, or target: New to create EtcdCluster "
-	itselfMessage     = "target New would create the EtcdCluster that it copies: give this EtcdRestore another name, or set target: InPlace to restore that one and lose its present data"
-	lengthMessage     = "metadata.name has more than 52 characters, and the new EtcdCluster gets it: members, their Pods and their DNS names add 11 to it; choose a shorter one"
-	nameMessage       = "metadata.name is also the name of the new EtcdCluster and of its Service: choose lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
-	bothMessage       = "set only one of etcdCluster and clusterTemplate: etcdCluster for an EtcdCluster of this namespace, clusterTemplate for a new one with another spec"
-	neitherMessage    = "no target is set: set etcdCluster.name to an EtcdCluster of this namespace, clusterTemplate to create a new one, or verifyOnly: true to check the snapshot and touch no cluster"
-	newMessage        = "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"
-	sourceMessage     = "no snapshot is named: set backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
-	twoMessage        = "set only one of backupRef and backupStorageType (with s3 or pvc)"
-	unsupportedEnding = " is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC"
-	pathMessage       = "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
-	fileMessage       = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
-	idMessage         = "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
-	bumpMessage       = "revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
-	leasedMessage     = "leasedKeys is only for a restore to a point in time: set revision or time, or remove leasedKeys"
-	prefixesMessage   = "prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster, and copy the keys from the new cluster"
-	asOfMessage       = "revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
-	labelEnding       = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
-	noteEnding        = " is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key"
-	podLabelEnding    = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
-	podNoteEnding     = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
+	targetMessage   = "target is required, since EtcdCluster x has another name than this EtcdRestore: set target: InPlace to restore it and lose its present data, or target: New to create EtcdCluster "
+	itselfMessage   = "target New would create the EtcdCluster that it copies: give this EtcdRestore another name, or set target: InPlace to restore that one and lose its present data"
+	lengthMessage   = "metadata.name has more than 52 characters, and the new EtcdCluster gets it: members, their Pods and their DNS names add 11 to it; choose a shorter one"
+	nameMessage     = "metadata.name is also the name of the new EtcdCluster and of its Service: choose lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+	bothMessage     = "set only one of etcdCluster and clusterTemplate: etcdCluster for an EtcdCluster of this namespace, clusterTemplate for a new one with another spec"
+	neitherMessage  = "no target is set: set etcdCluster.name to an EtcdCluster of this namespace, clusterTemplate to create a new one, or verifyOnly: true to check the snapshot and touch no cluster"
+	newMessage      = "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"
+	sourceMessage   = "no snapshot is named: set backupStorageType: S3 and s3, backupStorageType: PVC and pvc, or backupRef.name for what an EtcdBackup of this namespace has stored"
+	twoMessage      = "set only one of backupRef and backupStorageType (with s3 or pvc)"
+	pathMessage     = "path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
+	fileMessage     = "path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
+	idMessage       = "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"
+	bumpMessage     = "revisionBump must be more than 0, since revisions never go back: set at least 1000000000, or remove it"
+	leasedMessage   = "leasedKeys is only for a restore to a point in time: set revision or time, or remove leasedKeys"
+	prefixesMessage = "prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster, and copy the keys from the new cluster"
+	asOfMessage     = "revision must be more than 0: set it to the last revision that is to be kept, or remove it to restore all that the snapshot holds"
+	labelEnding     = " is set by the operators (as are all labels of etcd.database.coreos.com/*); remove it or use another key"
+	noteEnding      = " is set by the operators (as are all annotations of etcd.database.coreos.com/* but scope); remove it or use another key"
+	podLabelEnding  = " is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key"
+	podNoteEnding   = " is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key"
 )
 
 // of is a restore in place with this source, and made one to a cluster with this
@@ -73,14 +72,18 @@ func TestRefused(t *testing.T) {
 		"backup and s3":           {Reason: "which one?", Spec: of(`s3: {path: b-1/k}, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
 		"backup and PVC":          {Reason: "which one?", Spec: of(fromPVC + `, backupRef: {name: b}`), Field: "spec.backupRef", Message: twoMessage},
 		"empty backupRef":         {Reason: "it names nothing", Spec: of(`backupRef: {name: ""}`), Field: "spec.backupRef.name", Message: "name is empty: set it to the name of an EtcdBackup of this namespace"},
-		"unknown type":            {Reason: "where from?", Spec: of(`backupStorageType: FTP`), Field: "spec.backupStorageType", Message: "backupStorageType FTP is not supported: set S3, OSS, ABS or PVC"},
-		"lower-case type":         {Reason: "one thing has one name", Spec: of(`backupStorageType: pvc, pvc: {claimName: a, path: b}`), Field: "spec.backupStorageType", Message: "backupStorageType pvc is not supported: set S3, OSS, ABS or PVC"},
+		"unknown type":            {Reason: "where from?", Spec: of(`backupStorageType: FTP`), Field: "spec.backupStorageType", Message: "backupStorageType FTP is not supported: set S3, OSS, ABS, GCS or PVC"},
+		"lower-case type":         {Reason: "one thing has one name", Spec: of(`backupStorageType: pvc, pvc: {claimName: a, path: b}`), Field: "spec.backupStorageType", Message: "backupStorageType pvc is not supported: set S3, OSS, ABS, GCS or PVC"},
 		"no abs":                  {Reason: "where in Azure?", Spec: of(`backupStorageType: ABS`), Field: "spec.abs", Message: "abs is missing for backupStorageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"},
 		"ABS, neither":            {Reason: "where in Azure?", Spec: of(`backupStorageType: ABS, abs: {absSecret: x}`), Field: "spec.abs.path", Message: "neither path nor prefix is set: set path for one snapshot, such as mycontainer/etcd.backup, or prefix for the newest whose name begins with it, such as mycontainer/prod/"},
 		"ABS, both":               {Reason: "which one?", Spec: of(`backupStorageType: ABS, abs: {path: box/k, prefix: box/k}`), Field: "spec.abs.prefix", Message: "set only one of path and prefix: path for the snapshot of that name, prefix for the newest"},
 		"ABS, path":               {Reason: "a path is a container and a blob", Spec: of(`backupStorageType: ABS, abs: {path: key}`), Field: "spec.abs.path", Message: "path is not a container and a blob: set it to one like mycontainer/etcd.backup, without abs://"},
 		"ABS, prefix":             {Reason: "a prefix has a container", Spec: of(`backupStorageType: ABS, abs: {prefix: key}`), Field: "spec.abs.prefix", Message: "prefix is not a container and the beginning of blobs' names: set it to one like mycontainer/prod/, or mycontainer/ for the whole container, without abs://"},
-		"GCS":                     {Reason: "nobody could carry it out", Spec: of(`backupStorageType: GCS, gcs: {path: b/k, gcpSecret: x}`), Field: "spec.backupStorageType", Message: "backupStorageType GCS" + unsupportedEnding},
+		"no gcs":                  {Reason: "where in Google Cloud Storage?", Spec: of(`backupStorageType: GCS`), Field: "spec.gcs", Message: "gcs is missing for backupStorageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"},
+		"GCS, neither":            {Reason: "where in Google Cloud Storage?", Spec: of(`backupStorageType: GCS, gcs: {gcpSecret: x}`), Field: "spec.gcs.path", Message: "neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose name begins with it, such as mybucket/prod/"},
+		"GCS, both":               {Reason: "which one?", Spec: of(`backupStorageType: GCS, gcs: {path: b-1/k, prefix: b-1/k}`), Field: "spec.gcs.prefix", Message: "set only one of path and prefix: path for the snapshot of that name, prefix for the newest"},
+		"GCS, path":               {Reason: "a path is a bucket and an object", Spec: of(`backupStorageType: GCS, gcs: {path: key}`), Field: "spec.gcs.path", Message: "path is not a bucket and an object: set it to one like mybucket/etcd.backup, without gcs://"},
+		"GCS, prefix":             {Reason: "a prefix has a bucket", Spec: of(`backupStorageType: GCS, gcs: {prefix: key}`), Field: "spec.gcs.prefix", Message: "prefix is not a bucket and the beginning of objects' names: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without gcs://"},
 		"no oss":                  {Reason: "where in OSS?", Spec: of(`backupStorageType: OSS`), Field: "spec.oss", Message: "oss is missing for backupStorageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"},
 		"OSS, neither":            {Reason: "where in OSS?", Spec: of(`backupStorageType: OSS, oss: {ossSecret: x}`), Field: "spec.oss.path", Message: "neither path nor prefix is set: set path for one snapshot, such as mybucket/etcd.backup, or prefix for the newest whose key begins with it, such as mybucket/prod/"},
 		"OSS, both":               {Reason: "which one?", Spec: of(`backupStorageType: OSS, oss: {path: b-1/k, prefix: b-1/k}`), Field: "spec.oss.prefix", Message: "set only one of path and prefix: path for the snapshot of that name, prefix for the newest"},

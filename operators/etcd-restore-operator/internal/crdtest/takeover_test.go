@@ -23,7 +23,7 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 	good.Object["status"] = map[string]any{"succeeded": true}
 	other := admissiontest.Object(t, "EtcdRestore", metav1.NamespaceDefault, "not-the-cluster", `{etcdCluster: {name: x}, backupStorageType: S3, s3: {path: b-1/k, awsSecret: aws}}`)
 	other.Object["status"] = map[string]any{"succeeded": false, "reason": "failed to get reference EtcdCluster"}
-	unsupported := admissiontest.Object(t, "EtcdRestore", metav1.NamespaceDefault, "unsupported", `{etcdCluster: {name: unsupported}, backupStorageType: GCS, gcs: {path: a/b, gcpSecret: x}}`)
+	unsupported := admissiontest.Object(t, "EtcdRestore", metav1.NamespaceDefault, "unsupported", `{etcdCluster: {name: unsupported}, backupStorageType: Tape}`)
 
 	all := []*unstructured.Unstructured{good, other, unsupported}
 	c := admissiontest.TakenOver(t, crd.EtcdRestores, all...)

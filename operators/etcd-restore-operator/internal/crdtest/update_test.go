@@ -79,6 +79,8 @@ func TestUpdates(t *testing.T) {
 		"empty snapshot later":  {reason: "the snapshot may be refused already", before: plain, after: with(`allowEmptySnapshot: true`), field: "spec.allowEmptySnapshot", message: "allowEmptySnapshot " + again},
 		"ABS, key":              {reason: "another snapshot was checked", before: of(`backupStorageType: ABS, abs: {path: box/k}`), after: of(`backupStorageType: ABS, abs: {path: box/k2}`), field: "spec.abs", message: "abs " + again},
 		"ABS, old client":       {reason: "it writes what was omitted", before: of(`backupStorageType: ABS, abs: {path: box/k}`), after: of(`backupStorageType: ABS, abs: {path: box/k, absSecret: "", endpoint: ""}`)},
+		"GCS, key":              {reason: "another snapshot was checked", before: of(`backupStorageType: GCS, gcs: {path: b-1/k}`), after: of(`backupStorageType: GCS, gcs: {path: b-1/k2}`), field: "spec.gcs", message: "gcs " + again},
+		"GCS, old client":       {reason: "it writes what was omitted", before: of(`backupStorageType: GCS, gcs: {path: b-1/k}`), after: of(`backupStorageType: GCS, gcs: {path: b-1/k, gcpSecret: "", endpoint: ""}`)},
 		"OSS, key":              {reason: "another snapshot was checked", before: of(`backupStorageType: OSS, oss: {path: b-1/k}`), after: of(`backupStorageType: OSS, oss: {path: b-1/k2}`), field: "spec.oss", message: "oss " + again},
 		"OSS, old client":       {reason: "it writes what was omitted", before: of(`backupStorageType: OSS, oss: {path: b-1/k}`), after: of(`backupStorageType: OSS, oss: {path: b-1/k, ossSecret: "", endpoint: ""}`)},
 		"prefix":                {reason: "another snapshot was checked", before: s3(`prefix: b-1/a`), after: s3(`prefix: b-1/b`), field: "spec.s3", message: "s3 " + again},

@@ -28,6 +28,9 @@ type Metrics struct {
 	handOff   *prometheus.Desc
 	duration  *prometheus.Desc
 
+	conditions *prometheus.Desc
+	waiting    *prometheus.Desc
+
 	*operator.Objects[state]
 }
 
@@ -55,6 +58,9 @@ func New(reg prometheus.Registerer) *Metrics {
 		size:      operator.OfObject("etcd_restore_size_bytes", "Size of the snapshot, as it is stored."),
 		handOff:   operator.OfObject("etcd_restore_hand_off_seconds", "Seconds from the start of the restore until the cluster served the restored data."),
 		duration:  operator.OfObject("etcd_restore_duration_seconds", "Seconds from the start of the restore until the cluster had its full size."),
+
+		conditions: operator.OfObject("etcd_restore_condition", "1 for each condition of the EtcdRestore, with its status (True or False) and reason.", "condition", "status", "reason"),
+		waiting:    operator.OfObject("etcd_restore_waiting", "Whether status.waitingFor of the EtcdRestore names something: 1 or 0."),
 
 		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}} }),
 	}
@@ -101,7 +107,7 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.RestoreStatu
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.restores, m.attempts, m.successes, m.failures, m.fetched, m.size, m.handOff, m.duration} {
+	for _, d := range []*prometheus.Desc{m.restores, m.attempts, m.successes, m.failures, m.fetched, m.size, m.handOff, m.duration, m.conditions, m.waiting} {
 		ch <- d
 	}
 }
@@ -129,6 +135,8 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 			send(d, prometheus.GaugeValue, max(0, until.Sub(begun.Time).Seconds()))
 		}
 	}
+	send.Conditions(m.conditions, s.status.Conditions)
+	send(m.waiting, prometheus.GaugeValue, operator.OneIf(len(s.status.WaitingFor) > 0))
 	send(m.attempts, prometheus.CounterValue, s.attempts)
 	send(m.successes, prometheus.CounterValue, s.successes)
 	for reason, n := range s.failures {

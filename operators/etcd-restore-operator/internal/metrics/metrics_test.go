@@ -29,7 +29,10 @@ func TestMetrics(t *testing.T) {
 		Phase: v1beta2.RestoreFailed, StartTime: at(0), CompletionTime: at(1),
 		Failure: &v1beta2.RestoreFailure{Reason: "CorruptSnapshot", Message: "its digest is wrong"},
 	}
-	busy := &v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying, StartTime: at(0)}
+	busy := &v1beta2.RestoreStatus{
+		Phase: v1beta2.RestoreVerifying, StartTime: at(0), WaitingFor: []string{"EtcdRestore other"},
+		Conditions: []metav1.Condition{{Type: v1beta2.ConditionComplete, Status: metav1.ConditionFalse, Reason: "AnotherRestore"}},
+	}
 	m.Changed(key("good"), busy, good)
 	m.Changed(key("good"), good, good)
 	m.Changed(key("bad"), busy, bad)
@@ -45,6 +48,9 @@ func TestMetrics(t *testing.T) {
 etcd_restore_attempts_total{name="bad",namespace="ns"} 1
 etcd_restore_attempts_total{name="busy",namespace="ns"} 1
 etcd_restore_attempts_total{name="good",namespace="ns"} 1
+# HELP etcd_restore_condition 1 for each condition of the EtcdRestore, with its status (True or False) and reason.
+# TYPE etcd_restore_condition gauge
+etcd_restore_condition{condition="Complete",name="busy",namespace="ns",reason="AnotherRestore",status="False"} 1
 # HELP etcd_restore_duration_seconds Seconds from the start of the restore until the cluster had its full size.
 # TYPE etcd_restore_duration_seconds gauge
 etcd_restore_duration_seconds{name="good",namespace="ns"} 9
@@ -76,10 +82,16 @@ etcd_restore_size_bytes{name="good",namespace="ns"} 2048
 etcd_restore_successes_total{name="bad",namespace="ns"} 0
 etcd_restore_successes_total{name="busy",namespace="ns"} 0
 etcd_restore_successes_total{name="good",namespace="ns"} 1
+# HELP etcd_restore_waiting Whether status.waitingFor of the EtcdRestore names something: 1 or 0.
+# TYPE etcd_restore_waiting gauge
+etcd_restore_waiting{name="bad",namespace="ns"} 0
+etcd_restore_waiting{name="busy",namespace="ns"} 1
+etcd_restore_waiting{name="good",namespace="ns"} 0
 `
 	names := []string{
 		"etcd_restore_attempts_total", "etcd_restore_duration_seconds", "etcd_restore_failures_total", "etcd_restore_fetched_bytes",
 		"etcd_restore_hand_off_seconds", "etcd_restore_restores", "etcd_restore_size_bytes", "etcd_restore_successes_total",
+		"etcd_restore_condition", "etcd_restore_waiting",
 	}
 	operatortest.WantMetrics(t, registry, want, names...)
 }

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -244,9 +243,9 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 	return nil
 }
 
-// addUnlabelled adds the Pods that no list shows. No watch tells of their end, either.
+// addUnlabelled adds the Pods that the list does not show. No watch tells of their end, either.
 func (o *Observer) addUnlabelled(ctx context.Context, obs *Observation, pods []corev1.Pod) ([]corev1.Pod, error) {
-	hidden, err := UnlabelledPods(ctx, o.Live, obs.Cluster)
+	hidden, err := OtherPods(ctx, o.Live, obs.Cluster, pods)
 	for i := range hidden {
 		p := &hidden[i]
 		if slices.ContainsFunc(pods, func(cached corev1.Pod) bool { return cached.Name == p.Name }) {
@@ -282,19 +281,18 @@ func isClusters(pod metav1.Object, c *v1beta2.EtcdCluster) bool {
 	return member.IsLabelled(c, pod)
 }
 
-// UnlabelledPods are the Pods of a cluster from which somebody has taken a label, so that no
-// list of its Pods shows them. They serve all the same, and nobody puts labels back while the
-// cluster is fenced.
-func UnlabelledPods(ctx context.Context, live client.Reader, c *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
+// OtherPods are the Pods of a cluster that a list of its Pods has not shown: somebody has taken a
+// label from them, or has created them since. They serve all the same, and nobody puts labels back
+// while the cluster is fenced.
+func OtherPods(ctx context.Context, live client.Reader, c *v1beta2.EtcdCluster, listed []corev1.Pod) ([]corev1.Pod, error) {
 	all, err := metadata(ctx, live, c.Namespace, "Pod")
 	if err != nil {
 		return nil, err
 	}
 	var pods []corev1.Pod
-	labelled := labels.SelectorFromSet(member.Selector(c.Name))
 	for i := range all {
 		o := &all[i]
-		if labelled.Matches(labels.Set(o.Labels)) || !isClusters(o, c) {
+		if !isClusters(o, c) || slices.ContainsFunc(listed, func(p corev1.Pod) bool { return p.UID == o.UID }) {
 			continue
 		}
 		var pod corev1.Pod

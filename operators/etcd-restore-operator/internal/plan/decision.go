@@ -157,7 +157,8 @@ type (
 	WithdrawSeed struct{}
 	// LiftFence sets the annotation fence-lifted to this EtcdRestore's uid, testing that
 	// status.fencedBy is it. Before that it gives each of the cluster's PVCs the annotation
-	// returned-by, by resourceVersion, so that a late RetireClaims fails.
+	// returned-by, by resourceVersion, so that a late RetireClaims fails. It is done only if no
+	// seed of this restore, read live, is left that is not being deleted.
 	LiftFence struct{}
 
 	// DeleteRetired deletes claims by uid that have the label retired-by with this

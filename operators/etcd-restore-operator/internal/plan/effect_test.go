@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // effect carries an Action out with the preconditions that decision.go has; false if one
@@ -271,10 +272,14 @@ func (w *world) createSeed(c *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore, a Cre
 	if r.Status.Snapshot != nil && a.Want == nil {
 		w.fail("seed %s is not pinned to the snapshot that was verified", a.Name)
 	}
+	if !etcdversion.Supported(a.Version) {
+		w.fail("seed %s is made of etcd %s", a.Name, a.Version)
+	}
 	if a.Name != r.Status.SeedMember || a.Revision != r.Status.Revision {
 		w.fail("seed %s is made and was not recorded", a.Name)
 	}
 	p := w.addPod(c, a.Name)
+	p.Version = a.Version
 	p.restore, p.Permit, p.Seed, p.revision = string(r.UID), PermitToPrepare, true, max(a.Revision, w.stored().Revision+a.Bump)
 	if w.asOf {
 		p.revision = max(p.revision, w.target()+a.Bump)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // slowToStop is after how long a Pod that does not end is told of as a problem. One that
@@ -196,10 +197,15 @@ func (p *Pod) place() string {
 }
 
 // awaitVersion waits until etcd-operator has reported which version the seed has to run: it
-// might never have looked at the cluster before.
+// might never have looked at the cluster before. It makes no seed of a version that etcd-operator
+// would not run.
 func awaitVersion(v *view) *step {
-	if v.version() != "" {
+	switch version := v.version(); {
+	case version != "" && (v.seed != nil || etcdversion.Supported(version)):
 		return nil
+	case version != "":
+		return warn(v1beta2.RestoreFencing, v1beta2.RestoreReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version of EtcdCluster %s to %s or later, such as %s",
+			conditiontext.Clip(version), v.name, etcdversion.OldestSupported, etcdversion.Newest()), "EtcdCluster "+v.name)
 	}
 	return v.awaitOperator(v1beta2.RestoreFencing, v1beta2.RestoreReasonVersionPending, fmt.Sprintf("waiting for etcd-operator to report the etcd version of EtcdCluster %s", v.name))
 }

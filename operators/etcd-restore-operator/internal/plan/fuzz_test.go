@@ -146,7 +146,7 @@ func randomSpec(r *rand.Rand, spec *v1beta2.RestoreSpec) {
 	case 2:
 		spec.EtcdCluster, spec.ClusterTemplate = nil, &v1beta2.ClusterTemplate{Spec: v1beta2.ClusterSpec{Version: "3.6.1"}}
 	case 3:
-		spec.BackupStorageType = []v1beta2.StorageType{"", "PVC", "OSS", "ABS", "Tape"}[r.Intn(5)]
+		spec.BackupStorageType = []v1beta2.StorageType{"", "PVC", "OSS", "ABS", "GCS", "Tape"}[r.Intn(6)]
 	case 4:
 		spec.BackupStorageType, spec.S3, spec.BackupRef = "", nil, &v1beta2.BackupReference{Name: "b", Entry: []string{"", "e1", "key"}[r.Intn(3)]}
 	case 5:

@@ -108,6 +108,8 @@ type Pod struct {
 	// Seed is true for one that this restore has made, under the name in
 	// status.seedMember or one that it had before.
 	Seed bool
+	// Version is the version of its etcd image, of a seed.
+	Version string
 	// Node is where it runs; empty while it is not scheduled.
 	Node string
 	// Deleting is when its deletion was asked for; zero if it was not.

@@ -494,6 +494,13 @@ func TestPlan(t *testing.T) {
 			o:      observe(fenced, func(s *scene) { s.Cluster.Status.CurrentVersion = "" }),
 			want:   decided{Reason: "VersionPending", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}},
 		},
+		"version is not supported": {
+			reason: "etcd-operator would not run it; the user corrects it",
+			o: observe(fenced, func(s *scene) {
+				s.Cluster.Status.CurrentVersion, s.Cluster.Status.TargetVersion, s.Cluster.Spec.Version = "", "", "3.3.1"
+			}),
+			want: decided{Reason: "VersionUnsupported", Phase: fencing, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"VersionUnsupported"}},
+		},
 		"record the seed": {
 			reason: "its name and revision, before either is used",
 			o:      observe(fenced, retired("c-1")),
@@ -879,6 +886,16 @@ func TestPlan(t *testing.T) {
 			reason: "its launcher does not run before the start permit, so no member would ever be stopped",
 			o:      observe(proven, unlaunched(func(p *Pod) { p.Outdated = true })),
 			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"the seed has another version than the cluster is to have": {
+			reason: "a mistake in spec.version was corrected before the cluster began",
+			o:      observe(proven, unlaunched(func(p *Pod) { p.Version = "3.3.1" })),
+			want:   decided{Action: DeleteSeed{seedRef}, Reason: "SeedDeleted", Phase: verifying},
+		},
+		"the seed has started with another version": {
+			reason: "it may have served, and is upgraded once it is adopted",
+			o:      observe(seeded(started, func(p *Pod) { p.Version = "3.5.35" })),
+			want:   decided{Reason: "SeedStarting", Phase: seedingIs, WaitingFor: []string{"Pod c-seed"}},
 		},
 		"an earlier release has made the seed, and nobody serves": {
 			reason: "it starts by its permit, as it did there",

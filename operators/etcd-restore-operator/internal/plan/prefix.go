@@ -21,6 +21,7 @@ var missingStore = map[v1beta2.StorageType]string{
 	v1beta2.StorageS3:  "s3 is missing for backupStorageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret",
 	v1beta2.StorageOSS: "oss is missing for backupStorageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret",
 	v1beta2.StorageABS: "abs is missing for backupStorageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret",
+	v1beta2.StorageGCS: "gcs is missing for backupStorageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret",
 }
 
 // checkStore refuses a place in a store that is none, or two.

@@ -78,17 +78,14 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 		return nil
 	}
 	switch spec.BackupStorageType {
-	case v1beta2.StorageS3, v1beta2.StorageOSS, v1beta2.StorageABS:
+	case v1beta2.StorageS3, v1beta2.StorageOSS, v1beta2.StorageABS, v1beta2.StorageGCS:
 		return checkStore(spec.BackupStorageType, spec.Store())
 	case v1beta2.StoragePVC:
 		return checkPVC(spec.PVC)
-	case v1beta2.StorageGCS:
-		return &refusal{v1beta2.RestoreReasonStorageUnsupported, fmt.Sprintf(
-			"backupStorageType %s is not supported: set S3, with s3.endpoint for any S3-compatible store, or PVC", spec.BackupStorageType)}
 	case "":
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3, oss, abs or pvc, or backupRef"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3, oss, abs, gcs or pvc, or backupRef"}
 	}
-	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3, OSS, ABS or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {

@@ -124,6 +124,9 @@ func (v *view) seedLost() string {
 		return "its Pod has ended"
 	case p.Outdated && p.Permit == PermitToPrepare && v.serves():
 		return "an earlier release of the operator has made it"
+	case p.Permit == PermitToPrepare && p.Version != "" && v.version() != "" && p.Version != v.version():
+		// It was checked against another version, or does not start, since that one was a mistake.
+		return fmt.Sprintf("it has etcd %s, and EtcdCluster %s is to run %s", conditiontext.Clip(p.Version), v.name, conditiontext.Clip(v.version()))
 	case p.Emptied:
 		return "its data was deleted before it was adopted"
 	case p.Unstarted:

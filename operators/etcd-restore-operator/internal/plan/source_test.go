@@ -69,6 +69,14 @@ func TestSource(t *testing.T) {
 			})),
 			want: Source{Store: &v1beta2.StorePlace{Type: v1beta2.StorageABS, S3Source: v1beta2.S3Source{Path: "box/etcd_v9", AWSSecret: "azure", Endpoint: "https://mine.blob.core.windows.net"}}, ServiceAccountName: "backups"},
 		},
+		"of GCS": {
+			reason: "the store's type is the location's",
+			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {
+				newest("gcs://mybucket/etcd_v9")(b)
+				b.Spec.StorageType, b.Spec.GCS = v1beta2.StorageGCS, &v1beta2.GCSSource{Path: "mybucket/etcd", GCPSecret: "google", Endpoint: "https://storage.example.com"}
+			})),
+			want: Source{Store: &v1beta2.StorePlace{Type: v1beta2.StorageGCS, S3Source: v1beta2.S3Source{Path: "mybucket/etcd_v9", AWSSecret: "google", Endpoint: "https://storage.example.com"}}, ServiceAccountName: "backups"},
+		},
 		"of OSS": {
 			reason: "the store's type is the location's",
 			o: observe(first, backup(func(b *v1beta2.EtcdBackup) {

@@ -209,6 +209,17 @@ func (w *world) etcdOperator(c *v1beta2.EtcdCluster) {
 	}
 }
 
+// setVersions sets the version of clusters that have yet to begin, as etcd-operator tells it.
+func (w *world) setVersions(version string) {
+	for _, name := range slices.Sorted(maps.Keys(w.clusters)) {
+		if st := &w.clusters[name].Status; st.CurrentVersion == "" && st.TargetVersion != "" && st.TargetVersion != version {
+			w.say("the user sets version %s of %s", version, name)
+			st.TargetVersion = version
+			w.version++
+		}
+	}
+}
+
 // adopt takes the seed that is handed over for the cluster.
 func (w *world) adopt(c *v1beta2.EtcdCluster) bool {
 	by, uid := c.Status.FencedBy, string(c.UID)
@@ -369,6 +380,8 @@ func (w *world) fault() {
 			w.say("somebody creates an EtcdCluster c")
 			w.addCluster("c", nil)
 		}
+	case 6:
+		w.setVersions([]string{"3.3.1", "3.6.16"}[w.r.Intn(2)])
 	}
 }
 

@@ -437,6 +437,7 @@ func (w *world) run() {
 // settle ends all that is wrong.
 func (w *world) settle() {
 	w.calm, w.settled, w.noCerts, w.busy, w.evicting = true, true, false, false, false
+	w.setVersions("3.6.16")
 	w.say("calm")
 	w.consent()
 	if w.crowded {

@@ -1,0 +1,56 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+)
+
+// isCopied reports whether the end of a copy is in the status.
+func isCopied(b *v1beta2.EtcdBackup, entry string) bool {
+	return slices.ContainsFunc(b.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == entry && r.Copy != nil })
+}
+
+// copier observes the Job that copies. It is read from the API server itself, where there may be
+// one: its name is known.
+func (o *Observer) copier(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) (requeueAfter time.Duration, err error) {
+	var j batchv1.Job
+	key := client.ObjectKey{Namespace: b.Namespace, Name: plan.CopierName(b)}
+	reader := o.Live
+	if b.Spec.CopyTo == nil {
+		reader = o.Client // what is left of it
+	}
+	err = reader.Get(ctx, key, &j)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&j, b) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the Job of the copy: %w", err)
+	}
+	for _, reader := range []client.Reader{o.Client, o.Live} {
+		pods, err := podsByJob(ctx, reader, b)
+		if err != nil {
+			return 0, err
+		}
+		// The Jobs of all copies have one name: Pods of the last one may be there for a while.
+		own := slices.DeleteFunc(pods[j.Name], func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, &j) })
+		seen, wait := job.ObserveCopier(&j, own, obs.Now)
+		obs.Copier, requeueAfter = &seen, wait
+		isTold := seen.Result != nil && seen.Result.Failure == nil || isCopied(b, seen.Backup)
+		if isTold || seen.Running && !plan.Hangs(&seen.Job, obs.Now) {
+			break
+		}
+	}
+	return requeueAfter, nil
+}
