@@ -42,7 +42,7 @@ func (o Options) catchUp(ctx context.Context, bin string, argv, env []string) er
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	runtime.LockOSThread() // the child dies with the thread that has made it
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = endsWithParent()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s to catch up: %w", bin, err)
 	}

@@ -13,33 +13,35 @@ const (
 	turnInterval = 20 * time.Millisecond
 	// turnAskTimeout is for one question to one member.
 	turnAskTimeout = time.Second
-	// turnPatience is how long a permit's After is honoured, in all. It saves time
+	// turnPatience is how long each of a permit's After is waited for. It saves time
 	// and no more, so a member that never comes must not hold up the others.
 	turnPatience = 5 * time.Second
 )
 
-// turn remembers how long a launcher has waited for those before it.
+// turn remembers for whom of those before it a launcher has waited, and since when.
 type turn struct {
 	attempt int64
 	since   time.Time
+	served  int // so many of the first have answered at once
 }
 
 // missing returns the first peer URL that d is to come after and that does not
 // answer yet; "" when it is d's turn.
 func (t *turn) missing(ctx context.Context, d Decision, h Host) string {
-	if len(d.After) == 0 {
-		return ""
-	}
 	if t.attempt != d.Use {
 		*t = turn{attempt: d.Use, since: h.Now()}
 	}
-	if h.Now().Sub(t.since) > turnPatience {
-		return ""
-	}
-	for _, peer := range d.After {
-		if !h.Serves(ctx, peer) {
-			return peer
+	for i, peer := range d.After {
+		if h.Serves(ctx, peer) {
+			continue
 		}
+		if i > t.served {
+			t.since, t.served = h.Now(), i
+		}
+		if h.Now().Sub(t.since) > turnPatience {
+			return ""
+		}
+		return peer
 	}
 	return ""
 }

@@ -81,7 +81,8 @@ func TestNoRemovalOverAClaim(t *testing.T) {
 	b := newBench(t, withVolumes)
 	unseen := b.observe()
 	b.claimed("x-a")
-	err := b.act(unseen, action.RemoveMember{ID: 1, Name: "x-a", Members: []facts.Member{{ID: 1, Name: "x-a", Started: true}}})
+	b.actor.Etcd = b.serves()
+	err := b.act(unseen, action.RemoveMember{ID: 2, Name: "x-a", Members: xbAndXA})
 	if !errors.Is(err, act.ErrStale) || !strings.Contains(err.Error(), "PVC x-a exists") {
 		t.Errorf("the member is removed: %v, want it to be stale, since its volume is there", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }
@@ -200,7 +202,40 @@ func (u untouched) Defragment(context.Context, etcdclient.Endpoint) error {
 	return nil
 }
 
-// listing is an etcd that tells one member list and may not be changed.
+// answering is an etcd whose members give these answers, and that must not be changed.
+type answering struct {
+	untouched
+	answers map[string]etcdclient.Answer
+}
+
+func (a answering) Ask(context.Context, []etcdclient.Endpoint) map[string]etcdclient.Answer {
+	return a.answers
+}
+
+// following are members of these names, of which the first leads, as each answers that is up.
+func following(c *v1beta2.EtcdCluster, names []string, up ...string) map[string]etcdclient.Answer {
+	var members []etcdclient.Member
+	for i, name := range names {
+		members = append(members, etcdclient.Member{ID: uint64(i + 1), Name: name, PeerURLs: []string{member.PeerURL(c, name)}, Started: true})
+	}
+	answers := map[string]etcdclient.Answer{}
+	for i, name := range names {
+		answers[name] = etcdclient.Answer{Err: "i/o timeout"}
+		if slices.Contains(up, name) {
+			answers[name] = etcdclient.Answer{Reached: true, Read: true, MemberID: uint64(i + 1), Leader: 1, Members: members}
+		}
+	}
+	return answers
+}
+
+// xbAndXA are two members, and serves is an etcd of which x-b answers.
+var xbAndXA = []facts.Member{{ID: 1, Name: "x-b", Started: true}, {ID: 2, Name: "x-a", Started: true}}
+
+func (b *bench) serves() answering {
+	return answering{untouched{b.t}, following(b.cluster, []string{"x-b", "x-a"}, "x-b")}
+}
+
+// listing is an etcd that tells one member list and must not be changed.
 type listing struct {
 	untouched
 	members []etcdclient.Member

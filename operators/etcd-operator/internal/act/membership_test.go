@@ -1,11 +1,13 @@
 package act_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -211,5 +213,62 @@ func TestMembershipWithoutAnAnswer(t *testing.T) {
 	wantStale(t, "the leader was not observed", b.act(obs, action.TransferLeadership{From: "x-z", To: "x-a", ToID: 1}))
 	if !b.exists(&corev1.Pod{}, "x-a") {
 		t.Error("a Pod was deleted")
+	}
+}
+
+// forcing is an etcd that answers while a person deletes a Pod by force, and counts removals.
+type forcing struct {
+	answering
+	drop    func()
+	removed *int
+}
+
+func (f forcing) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[string]etcdclient.Answer {
+	f.drop()
+	return f.answering.Ask(ctx, endpoints)
+}
+
+func (f forcing) Remove(context.Context, []etcdclient.Endpoint, uint64) error {
+	*f.removed++
+	return nil
+}
+
+// S4: a member is removed only while those who stay are a quorum at the last look: they answer, and
+// their Pods are there after they have answered.
+func TestRemovalLeavesAQuorum(t *testing.T) {
+	names := []string{"x-a", "x-b", "x-c"}
+	members := []facts.Member{{ID: 1, Name: "x-a", Started: true}, {ID: 2, Name: "x-b", Started: true}, {ID: 3, Name: "x-c", Started: true}}
+	for name, row := range map[string]struct {
+		up      []string
+		drops   string
+		removed int
+		reason  string
+	}{
+		"all answer":                     {names, "", 1, "two of the two who stay do"},
+		"the one that leaves is down":    {[]string{"x-a", "x-b"}, "", 1, "two of the two who stay answer"},
+		"one of those who stay is down":  {[]string{"x-a", "x-c"}, "", 0, "with the one that leaves, which is up, goes the quorum"},
+		"the Pod of one who stays goes":  {names, "x-b", 0, "etcd runs on where its kubelet is not heard of, and its data goes with the Pod"},
+		"the Pod of the one that leaves": {names, "x-c", 0, "it is not the one that was decided on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			obs := b.make(action.NewPod{Name: "x-a", Role: facts.Voter}, action.NewPod{Name: "x-b", Role: facts.Voter}, action.NewPod{Name: "x-c", Role: facts.Voter})
+			removed := 0
+			b.actor.Etcd = forcing{answering{untouched{t}, following(b.cluster, names, row.up...)}, func() {
+				if row.drops == "" {
+					return
+				}
+				if err := b.client.Delete(apiservertest.Context(t), b.pod(row.drops), client.GracePeriodSeconds(0)); err != nil {
+					t.Fatal(err)
+				}
+			}, &removed}
+			err := b.act(obs, action.RemoveMember{ID: 3, Name: "x-c", Members: members, Pod: podIn(obs, "x-c")})
+			if removed != row.removed {
+				t.Errorf("removed %d times, want %d: %s (%v)", removed, row.removed, row.reason, err)
+			}
+			if row.removed == 0 {
+				wantStale(t, row.reason, err)
+			}
+		})
 	}
 }

@@ -42,6 +42,7 @@ const (
 const (
 	SameMembers Precondition = "the member list is the one that was decided on (S3, S4)"
 	LeadsNot    Precondition = "the member that is to leave, or is blocked, does not lead (S8)"
+	QuorumStays Precondition = "those who stay when a member is removed answer, and are a quorum (S4)"
 	Downgrade   Precondition = "etcd takes the downgrade, or has one to cancel"
 )
 

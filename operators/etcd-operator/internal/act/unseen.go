@@ -40,7 +40,8 @@ func (a *Actor) noneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 }
 
 // knownNames are the names of the cluster's members, as etcd, the status, Pods and claims
-// tell them, in order.
+// tell them, in order. A member whose peer URL a person has changed has its Pod all the same;
+// what a person has added has another name.
 func knownNames(c *v1beta2.EtcdCluster, obs *facts.Observation) []string {
 	names := map[string]bool{}
 	for i := range obs.Pods {
@@ -59,7 +60,7 @@ func knownNames(c *v1beta2.EtcdCluster, obs *facts.Observation) []string {
 		names[claim.Name] = true
 	}
 	for _, d := range c.Status.MemberDetails {
-		if !d.Unmanaged {
+		if !d.Unmanaged || member.IsName(c.Name, d.Name) {
 			names[d.Name] = true
 		}
 	}

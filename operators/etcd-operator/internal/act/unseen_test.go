@@ -48,7 +48,7 @@ func (b *bench) claim(name string) *corev1.PersistentVolumeClaim {
 func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
 	actions := map[string]func(*facts.Observation) action.Action{
 		"its member is not removed": func(*facts.Observation) action.Action {
-			return action.RemoveMember{ID: 1, Name: "x-a", Members: []facts.Member{{ID: 1, Name: "x-a", Started: true}}}
+			return action.RemoveMember{ID: 2, Name: "x-a", Members: xbAndXA}
 		},
 		"no other takes its place": func(*facts.Observation) action.Action {
 			return creating(action.NewPod{Name: "x-new", Role: facts.Joiner})
@@ -66,6 +66,7 @@ func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
 				b.members("x-a", "x-b")
 				b.strip(b.pod("x-a"), label)
 				obs := b.observe()
+				b.actor.Etcd = b.serves()
 				if podIn(obs, "x-a") != nil {
 					t.Fatal("the Pod was observed")
 				}
@@ -87,6 +88,7 @@ func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
 				}
 				b.strip(b.claim("x-a"), label)
 				obs := b.observe()
+				b.actor.Etcd = b.serves()
 				if len(obs.Claims) != 1 {
 					t.Fatalf("%d volumes were observed, want that of x-b", len(obs.Claims))
 				}
@@ -100,18 +102,24 @@ func TestWhatHasLostItsLabelsIsNotGone(t *testing.T) {
 }
 
 // Nothing is decided while a quorum seems to be lost, so nothing asks for a Pod that has lost its
-// labels: it gets them back all the same. So does a seed that no status names as a member yet.
+// labels: it gets them back all the same. So does a seed that no status names as a member yet, and a
+// member whose peer URL a person has changed.
 func TestPodsGetTheirLabelsBackBesideAnyDecision(t *testing.T) {
 	for _, label := range []string{v1beta2.LabelApp, v1beta2.LabelCluster} {
 		t.Run(label, func(t *testing.T) {
 			b := newBench(t)
-			b.make(action.NewPod{Name: "x-a", Role: facts.Seed}, action.NewPod{Name: "x-b", Role: facts.Voter})
-			b.members("x-b")
-			b.status(func(s *v1beta2.ClusterStatus) { s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"} })
-			b.strip(b.pod("x-a"), label)
-			b.strip(b.pod("x-b"), label)
+			const moved = "x-0123456789"
+			b.make(action.NewPod{Name: "x-a", Role: facts.Seed}, action.NewPod{Name: "x-b", Role: facts.Voter}, action.NewPod{Name: moved, Role: facts.Voter})
+			b.members("x-b", moved, "a person's / member")
+			b.status(func(s *v1beta2.ClusterStatus) {
+				s.Bootstrap = &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"}
+				s.MemberDetails[1].Unmanaged, s.MemberDetails[2].Unmanaged = true, true
+			})
+			for _, name := range []string{"x-a", "x-b", moved} {
+				b.strip(b.pod(name), label)
+			}
 			b.mustHaveChildren(facts.KeepBudget)
-			for _, name := range []string{"x-a", "x-b"} {
+			for _, name := range []string{"x-a", "x-b", moved} {
 				if podIn(b.observe(), name) == nil {
 					t.Errorf("Pod %s is not observed: its labels are %v", name, b.pod(name).Labels)
 				}
@@ -127,7 +135,8 @@ func TestAVolumeWithoutAnOwner(t *testing.T) {
 	b.members("x-a", "x-b")
 	claim := b.claimed("x-a", func(p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil })
 	before := claim.ResourceVersion
-	wantStale(t, "it may hold the member's data", b.act(b.observe(), action.RemoveMember{ID: 1, Name: "x-a"}))
+	b.actor.Etcd = b.serves()
+	wantStale(t, "it may hold the member's data", b.act(b.observe(), action.RemoveMember{ID: 2, Name: "x-a", Members: xbAndXA}))
 	if b.live(claim).ResourceVersion != before {
 		t.Errorf("the volume was changed: %v", claim.Labels)
 	}

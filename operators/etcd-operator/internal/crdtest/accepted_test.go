@@ -49,7 +49,7 @@ func TestAccepted(t *testing.T) {
 		"RSA":               {Reason: "static certificates may have RSA keys", Spec: `{TLS: {static: {member: {peerSecret: peer}}, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]}}`},
 		"no cipher suites":  {Reason: "an empty list is none", Spec: `{TLS: {auto: {}, minVersion: TLS1.3, cipherSuites: []}}`},
 		"credentials":       {Reason: "named before or after authentication is enabled", Spec: `{auth: {rootSecret: etcd-root}}`},
-		"stores":            {Reason: "backups stay where they are allowed", Spec: `{backup: {allowedStores: ["s3://mybucket", "abs://mycontainer/etcd?endpoint=https://mine.blob.core.windows.net", "s3://mybucket/etcd/prod", "s3://mybucket/etcd?endpoint=http://minio.default:9000", "oss://mybucket/etcd", "pvc://claim", "pvc://claim/etcd"]}}`},
+		"stores":            {Reason: "backups stay where they are allowed", Spec: `{backup: {allowedStores: ["s3://mybucket", "abs://mycontainer/etcd?endpoint=https://mine.blob.core.windows.net", "s3://mybucket/etcd/prod", "s3://mybucket/etcd?endpoint=http://minio.default:9000", "oss://mybucket/etcd", "gcs://mybucket/etcd", "pvc://claim", "pvc://claim/etcd"]}}`},
 		"any store":         {Reason: "nothing is restricted", Spec: `{backup: {}}`},
 		"no credentials":    {Reason: "an empty name counts as omitted", Spec: `{auth: {rootSecret: ""}}`},
 		"ten seconds":       {Reason: "the least memberTimeout", Spec: `{recovery: {memberTimeout: 10s}}`},

@@ -26,7 +26,7 @@ const (
 	quotaMessage   = "quotaBackendBytes is a size of more than 0 bytes: set it to one like 8Gi, or to a number of bytes"
 	keepMessage    = "autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
 	electMessage   = "electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: set both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
-	storesMessage  = "allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
+	storesMessage  = "allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, gcs://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
 	typesMessage   = `supported values: "ClusterIP", "NodePort", "LoadBalancer"`
 )
 

@@ -93,6 +93,12 @@ func TestOneBeginning(t *testing.T) {
 			reason: "liveness: without it there is no cluster for the others to join",
 			seen:   seeding(3, Answer{}).pod("a", unschedulable), do: restart("b"), because: "MakingRoom",
 		},
+		"so does one beside joiners that are not to become members": {
+			reason: "liveness: they are deleted once there is a cluster, and hold the nodes until then",
+			seen: seeding(3, Answer{}).pod("a", unschedulable).cluster(func(c *Cluster) { c.Template = "new" }).
+				pod("b", func(p *Pod) { p.Template = "old" }).pod("c", func(p *Pod) { p.Template = "old" }),
+			do: restart("b"), because: "MakingRoom",
+		},
 		"a seed that can't be scheduled, and has no volume, is waited for": {
 			reason: "nothing binds it to a place; another seed would fare no better",
 			seen:   seeding(1, Answer{}).pod("a", unschedulable).pod("a", func(p *Pod) { p.Created = old }), because: "StartingSeed",

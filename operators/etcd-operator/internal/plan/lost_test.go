@@ -74,6 +74,15 @@ func TestVolumes(t *testing.T) {
 		"a lost Pod does not come back on a volume that is being deleted": {
 			reason: "the data is going", seen: three().gone("c").deletingClaim("c"), because: "WaitingForMember",
 		},
+		"a member that does not run for long on a volume that is being deleted is lost": {
+			reason: "its Pod cannot be recreated on it", seen: three().deletingClaim("c").silent("c").pod("c", backingOff).pod("c", func(p *Pod) { p.UnreadySince = old }), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"it is removed once another Pod waits": {
+			reason: "S4", seen: three().deletingClaim("c").silent("c").pod("c", backingOff).pod("c", func(p *Pod) { p.UnreadySince = old }).joiner("d").claim("d"), do: remove("c"), because: "ReplacingDeadMember",
+		},
+		"not one that may come to run yet": {
+			reason: "S9", seen: three().deletingClaim("c").silent("c").pod("c", backingOff).pod("c", func(p *Pod) { p.UnreadySince = now }), because: "WaitingForMember",
+		},
 		"a Pod that has ended is deleted, to come back on its volume": {
 			reason: "S7: by uid, never by force", seen: three().finished("c"), do: restart("c"), because: "RestartingMember",
 		},

@@ -12,6 +12,10 @@ func cordoned(p *Pod) { p.Cordoned = true }
 // emptied is a healthy cluster of three, one of whose nodes is to be emptied.
 func emptied() *world { return healthy(3).pod("b", cordoned) }
 
+// unclaimed is a healthy cluster of three on volumes, one of which is being deleted: Kubernetes waits
+// for the end of its Pod.
+func unclaimed() *world { return healthy(3).volumes().deletingClaim("b") }
+
 // joinedBy is that cluster when another member has joined.
 func (w *world) joinedBy(name string) *world {
 	return w.voter(name).pod(name, func(p *Pod) { p.Created = now.Add(-time.Minute) })
@@ -41,7 +45,7 @@ func TestMembersAreMoved(t *testing.T) {
 		"a leader transfers leadership first": {
 			reason: "S8", seen: healthy(3).pod("a", cordoned).joinedBy("d").role("a", Leaving), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
-		"its Pod goes after":    {reason: "it is no member's", seen: healthy(3).joiner("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},
+		"its Pod goes after":    {reason: "its Pod is orphaned", seen: healthy(3).joiner("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},
 		"the leader comes last": {reason: "S8", seen: healthy(3).pod("a", cordoned).pod("c", cordoned).joinedBy("d"), do: setRole("c", Leaving), because: "MovingMember"},
 		"an only member": {
 			reason: "there is another one when it goes", seen: healthy(1).pod("a", cordoned).learner("b"), do: promoteOf("b"), because: "MemberPromoted",
@@ -61,6 +65,16 @@ func TestMembersAreMoved(t *testing.T) {
 		"uncordoned before it got a vote":  {reason: "nobody needs it", seen: healthy(3).learner("d"), do: remove("d"), because: "MemberRemoved"},
 		"uncordoned after it got its vote": {reason: "one of the four is too many", seen: healthy(3).joinedBy("d"), do: setRole("d", Leaving), because: "ScalingDown"},
 		"one of a cluster that shrinks":    {reason: "it is the one to go", seen: healthy(4).pod("b", cordoned).size(3), do: setRole("b", Leaving), because: "MovingMember"},
+
+		"one whose PVC is being deleted": {
+			reason: "its data goes with its Pod", seen: unclaimed(), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"no Pod is recreated on that": {
+			reason: "it would be lost", seen: unclaimed().reshape().newJoiner("d").shaped("d").pod("d", unschedulable).shaped("a", "c"), because: "MovingMember",
+		},
+		"it is removed after":            {reason: "S4", seen: unclaimed().joinedBy("d").claim("d").role("b", Leaving), do: remove("b"), because: "MemberMoved"},
+		"and its Pod goes":               {reason: "its Pod is orphaned", seen: healthy(3).volumes().joiner("d").claim("d").deletingClaim("d").role("d", Leaving), do: discard("d"), because: "DeletingPod"},
+		"not without quorum of the rest": {reason: "S4", seen: unclaimed().silent("c"), because: "WaitingForMember"},
 
 		"a member whose Pod is not as the spec says": {
 			reason: "without a volume it can't be recreated", seen: healthy(3).reshape(), do: create(joiners(1)...), because: "CreatingMembers",

@@ -43,7 +43,4 @@ const (
 	strandedAge     = facts.StrandedAge
 )
 
-var (
-	newView     = facts.NewView
-	nextVersion = facts.NextVersion
-)
+var newView = facts.NewView

@@ -287,6 +287,12 @@ func TestSeedFindsNoPlace(t *testing.T) {
 			reason: "nothing is lost with it", deletes: "j",
 			change: func(w *world) { w.joiner("j") },
 		},
+		"beside one that is not to become a member, and has not come up": {
+			reason: "it never had a start permit", deletes: "j",
+			change: func(w *world) {
+				w.joiner("j").cluster(func(c *Cluster) { c.Template = "new" }).pod("j", func(p *Pod) { p.Template, p.Answer = "old", Answer{} })
+			},
+		},
 		"beside a new member with a volume": {
 			reason: "its volume would be left, and cast a doubt on the loss", says: "add a node, or delete Pod j and its PVC, which never held data",
 			change: func(w *world) { w.joiner("j"); claimed(w, "j") },

@@ -61,6 +61,7 @@ func TestRareTexts(t *testing.T) {
 
 		// A member that is replaced.
 		"waiting to begin: member c: it has only just become ready": emptied().pod("c", justReady),
+		"is being deleted; waiting for a replacement Pod":           nameless(unclaimed()),
 		"is cordoned; waiting for a replacement Pod":                nameless(emptied()),
 		"are gone): waiting for a replacement Pod":                  nameless(healthy(3).dead("c")),
 

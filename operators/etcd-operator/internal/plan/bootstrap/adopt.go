@@ -195,7 +195,7 @@ func isVersionCorrected(v *facts.View) bool {
 	}
 	serves := slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.Answer.Reached })
 	troubled := slices.ContainsFunc(v.Pods, func(p facts.Pod) bool { return p.Trouble != "" })
-	return v.Cluster.WantedVersion != v.Cluster.Version && facts.Supported(v.Cluster.WantedVersion) && troubled && !serves
+	return v.Cluster.WantedVersion != v.Cluster.Version && etcdversion.Supported(v.Cluster.WantedVersion) && troubled && !serves
 }
 
 // adoptedID is the cluster id that the members on adopted volumes have, and whether a

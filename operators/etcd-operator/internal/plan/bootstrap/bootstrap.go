@@ -7,6 +7,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file make the one beginning of a cluster (S1). All of them
@@ -46,7 +47,7 @@ func RecordBootstrap(v *facts.View) *step.Step {
 
 // firstVersion is what a seed begins with: what is wanted, if that is run.
 func firstVersion(v *facts.View) string {
-	if facts.Supported(v.Cluster.WantedVersion) {
+	if etcdversion.Supported(v.Cluster.WantedVersion) {
 		return v.Cluster.WantedVersion
 	}
 	return v.Cluster.Version

@@ -86,15 +86,20 @@ func rank(p *Pod) int {
 
 // IsCandidate reports whether a Pod may still become a member: it never was one.
 func (v *Losses) IsCandidate(p *Pod) bool {
-	return p.Role == Joiner && !v.IsMember(p.Name) && !v.isUnusable(p) && !v.FewerLearners(p)
+	return v.IsUnstarted(p) && !v.isUnusable(p) && !v.FewerLearners(p)
 }
 
-// isUnusable reports whether a Pod that is no member cannot become one: it has been one
-// before, it will not run again, or the spec asks for another one. See HasLowLimit, too.
+// IsUnstarted reports whether a Pod waits that was made to become a member, and never was one:
+// there is nothing to lose with it.
+func (v *Losses) IsUnstarted(p *Pod) bool {
+	isEnding := p.Finished || !p.DeletingSince.IsZero() || v.NodeLost(p)
+	hadPermit := p.StartPermit != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0
+	return p.Role == Joiner && !v.IsMember(p.Name) && !isEnding && !hadPermit
+}
+
+// isUnusable reports whether a Pod that was to become a member is not to any more: it lacks its
+// volume, or the spec asks for another one. See HasLowLimit, too.
 func (v *Losses) isUnusable(p *Pod) bool {
-	if p.Finished || !p.DeletingSince.IsZero() || v.NodeLost(p) || p.StartPermit != nil || p.Answer.Reached || p.Answer.Refused != "" || p.Answer.Attempt > 0 {
-		return true
-	}
 	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
 }
 
@@ -105,7 +110,7 @@ const LowLimitAge = time.Minute
 // HasLowLimit reports whether a Pod that is to join would, if its etcd did not allow fewer
 // learners than that of a member: it would come to another member list (S3).
 func (v *Losses) HasLowLimit(p *Pod) bool {
-	return p.Role == Joiner && !v.IsMember(p.Name) && !v.isUnusable(p) && v.FewerLearners(p)
+	return v.IsUnstarted(p) && !v.isUnusable(p) && v.FewerLearners(p)
 }
 
 // LowLimits are the Pods that HasLowLimit, in their order.

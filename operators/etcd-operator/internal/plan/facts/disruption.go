@@ -19,8 +19,9 @@ func (v *View) Missing() int {
 }
 
 // ToMove is the voter to be replaced next, and why: one without a volume whose Pod is
-// not as the spec says, or one whose node is to be emptied. Followers come first, the
-// leader last; it is nil if there is none, and while a member is unmanaged.
+// not as the spec says, one whose node is to be emptied, or one whose volume goes with its
+// Pod. Followers come first, the leader last; it is nil if there is none, and while a member
+// is unmanaged.
 func (v *Versions) ToMove() (next *Member, why string) {
 	if slices.ContainsFunc(v.List, Member.IsUnmanaged) {
 		return nil, "" // see AwaitUnmanaged
@@ -43,6 +44,8 @@ func (v *Objects) WhyMove(m *Member) string {
 		return ""
 	case p.Cordoned:
 		return fmt.Sprintf("its node %s is cordoned", p.Node)
+	case v.losesVolume(p):
+		return "its PVC is being deleted"
 	case v.HasOldTemplate(p) && !p.Persistent:
 		return "its Pod is not up to date"
 	}

@@ -132,6 +132,8 @@ func (v *Losses) Loss(m Member) string {
 		return "its node has been unavailable for " + v.Cluster.MemberTimeout.String()
 	case v.volumeLost(p):
 		return "its PersistentVolume no longer exists"
+	case v.losesVolume(p) && v.Stuck(p) != "" && v.IsExpired(p.UnreadySince):
+		return fmt.Sprintf("it does not run (%s), and its PVC is being deleted", v.Stuck(p))
 	case p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.Created):
 		return "its Pod is unschedulable: " + p.Unschedulable
 	case !m.Started && v.IsIncompatible(p):

@@ -118,6 +118,13 @@ func (v *Objects) OnVolume(p *Pod) bool {
 	return p.Persistent && c != nil && !c.Deleting
 }
 
+// losesVolume reports whether the claim that a Pod uses is being deleted: Kubernetes waits for the
+// end of the Pod, and deletes it then.
+func (v *Objects) losesVolume(p *Pod) bool {
+	c := v.ClaimOf[p.Name]
+	return p.Persistent && c != nil && c.Deleting
+}
+
 // HasOldTemplate reports whether a Pod was made under another template than that of the spec. One
 // that does not tell its template is taken to be as it should.
 func (v *Objects) HasOldTemplate(p *Pod) bool {

@@ -170,7 +170,7 @@ func IsCompatible(cluster etcdversion.Version, s string) bool {
 // RedirectedVersion is the version that members can move to instead of Target. It is of the
 // minor of Version or of Target: another minor is a new upgrade, once all members are healthy.
 func (c *Cluster) RedirectedVersion() (next, refusal string) {
-	next, refusal = NextVersion(c.Version, c.WantedVersion)
+	next, refusal = etcdversion.Next(c.Version, c.WantedVersion)
 	if to := etcdversion.Parse(next); to.CompareMinor(etcdversion.Parse(c.Target)) != 0 && to.CompareMinor(etcdversion.Parse(c.Version)) != 0 {
 		next = c.Version
 	}
@@ -202,7 +202,7 @@ func (v *Versions) CanRedirect(to string) bool {
 
 // IsChangingVersion reports whether members move to another version, or are about to.
 func (c *Cluster) IsChangingVersion() bool {
-	next, refusal := NextVersion(c.Version, c.WantedVersion)
+	next, refusal := etcdversion.Next(c.Version, c.WantedVersion)
 	return c.Target != "" || (refusal == "" && next != c.Version)
 }
 
@@ -210,7 +210,7 @@ func (c *Cluster) IsChangingVersion() bool {
 // instead; empty if they do, or are there.
 func (v *Versions) Refusal() string {
 	c := &v.Cluster
-	next, why := NextVersion(c.Version, c.WantedVersion)
+	next, why := etcdversion.Next(c.Version, c.WantedVersion)
 	if c.Target != "" {
 		next, why = v.Cluster.RedirectedVersion()
 	}

@@ -61,9 +61,9 @@ func Legacy(v *facts.View) *step.Step {
 // Unsupported refuses to start an etcd that lacks what this operator relies on:
 // learners and the health endpoints.
 func Unsupported(v *facts.View) *step.Step {
-	if v.Cluster.Bootstrap != nil || facts.Supported(v.Cluster.Version) {
+	if v.Cluster.Bootstrap != nil || etcdversion.Supported(v.Cluster.Version) {
 		return nil
 	}
 	return step.Wait(step.Idle, v1beta2.ClusterReasonVersionUnsupported, fmt.Sprintf("etcd %s is not supported; set spec.version to %s or later, such as %s",
-		v.Cluster.Version, facts.OldestSupported, etcdversion.Newest())).As(action.Untouchable).Explains(v1beta2.ConditionVersionUnsupported)
+		v.Cluster.Version, etcdversion.OldestSupported, etcdversion.Newest())).As(action.Untouchable).Explains(v1beta2.ConditionVersionUnsupported)
 }

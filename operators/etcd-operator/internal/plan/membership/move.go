@@ -16,22 +16,23 @@ import (
 
 // moveReason is the reason of what is done to replace a member.
 func moveReason(v *facts.View, m *facts.Member) string {
-	if isCordoned(v, m) {
-		return v1beta2.ClusterReasonMovingMember
+	if isUpdate(v, m) {
+		return v1beta2.ClusterReasonUpdatingMembers
 	}
-	return v1beta2.ClusterReasonUpdatingMembers
+	return v1beta2.ClusterReasonMovingMember
 }
 
-// isCordoned reports whether a member's node is to be emptied.
-func isCordoned(v *facts.View, m *facts.Member) bool {
+// isUpdate reports whether a member is replaced to get a Pod as the spec says, and not for want of
+// a node or a volume that stays.
+func isUpdate(v *facts.View, m *facts.Member) bool {
 	p := v.PodOf[m.Name]
-	return p != nil && p.Cordoned
+	return p != nil && !p.Cordoned && !p.Persistent
 }
 
 // moveProgress says how far a replacement is.
 func moveProgress(v *facts.View, m *facts.Member, why, what string) string {
 	said := fmt.Sprintf("replacing member %s: %s; %s", m.Name, why, what)
-	if !isCordoned(v, m) {
+	if isUpdate(v, m) {
 		return v.UpdateProgress(said)
 	}
 	return said
@@ -40,7 +41,7 @@ func moveProgress(v *facts.View, m *facts.Member, why, what string) string {
 // replacedBy is what is said of a member that is removed after it was replaced.
 func replacedBy(v *facts.View, m *facts.Member) (reason, message string) {
 	reason = v1beta2.ClusterReasonMemberMoved
-	if !isCordoned(v, m) {
+	if isUpdate(v, m) {
 		reason = v1beta2.ClusterReasonMemberUpdated
 	}
 	return reason, fmt.Sprintf("removed member %s, whose replacement has joined: %s", m.Name, v.WhyMove(m))

@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // This file chooses with whose data a cluster begins anew whose majority is lost for good:
@@ -93,7 +94,7 @@ func choice(v *facts.View) (chosen *facts.Pod, why string) {
 		return cmp.Or(cmp.Compare(x.Committed, y.Committed), cmp.Compare(x.Revision, y.Revision), strings.Compare(b.Name, a.Name))
 	})
 	switch {
-	case chosen.Runs() == "" || !facts.Supported(chosen.Runs()):
+	case chosen.Runs() == "" || !etcdversion.Supported(chosen.Runs()):
 		return nil, fmt.Sprintf("member %s runs etcd %q, which this operator does not support", chosen.Name, chosen.Runs())
 	case max(v.Cluster.LastStatus.HighestRevision, chosen.Answer.Revision) > MaxRevision-MinBump:
 		return nil, "no revision is left to begin at"

@@ -195,7 +195,7 @@ func CreateSurvivorsSeed(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		j := &v.Pods[i]
 		// The Pod of a volume stays: without it nobody could tell that the volume is empty.
-		givesWay := v.IsCandidate(j) || (j.IsEmpty() && !j.CanUsePermit() && j.Name != r.Seed)
+		givesWay := v.IsUnstarted(j) || (j.IsEmpty() && !j.CanUsePermit() && j.Name != r.Seed)
 		if givesWay && !j.Persistent && j.Node != "" && j.DeletingSince.IsZero() {
 			return step.Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable seed %s", j.Name, r.Seed))
 		}

@@ -30,7 +30,7 @@ import (
 func EnableDowngrade(v *facts.View) *step.Step {
 	const reason = v1beta2.ClusterReasonLoweringClusterVersion
 	to, told := etcdversion.Parse(v.Cluster.Target), v.ClusterVersion()
-	if !v.Cluster.IsDowngrading() || to.Minor < facts.OldestByDowngrade || told.CompareMinor(to) <= 0 {
+	if !v.Cluster.IsDowngrading() || to.Minor < etcdversion.OldestByDowngrade || told.CompareMinor(to) <= 0 {
 		return nil
 	}
 	if v.Downgrade().CompareMinor(to) == 0 {

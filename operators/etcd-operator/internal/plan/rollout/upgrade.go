@@ -26,7 +26,7 @@ func RedirectUpgrade(v *facts.View) *step.Step {
 	if observed := observedUpgrade(v); observed != "" {
 		return step.Do(action.RecordVersion{Current: observed, Index: v.Applied}, v1beta2.ClusterReasonUpgradeFinished, fmt.Sprintf("all members run etcd %s or later, and etcd has raised its cluster version to it", observed))
 	}
-	if c.Target == "" || !facts.Supported(c.Version) {
+	if c.Target == "" || !etcdversion.Supported(c.Version) {
 		return nil
 	}
 	next, refusal := v.Cluster.RedirectedVersion()
@@ -73,7 +73,7 @@ func observedUpgrade(v *facts.View) string {
 // BeginVersion latches the version to move to, if another one is wanted.
 func BeginVersion(v *facts.View) *step.Step {
 	c := &v.Cluster
-	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
+	next, refusal := etcdversion.Next(c.Version, c.WantedVersion)
 	if c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}

@@ -44,7 +44,7 @@ func isUpgradingAny(v *facts.View) bool {
 // version, and of which no member has been told so yet; nil if there is none.
 func pendingUpgrade(v *facts.View, s *step.Step) *metav1.Condition {
 	c := &v.Cluster
-	next, refusal := facts.NextVersion(c.Version, c.WantedVersion)
+	next, refusal := etcdversion.Next(c.Version, c.WantedVersion)
 	if c.ClusterID == 0 || c.Deleting || c.Target != "" || refusal != "" || next == c.Version {
 		return nil
 	}

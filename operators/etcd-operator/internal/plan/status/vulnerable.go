@@ -52,7 +52,7 @@ func knownVulnerability(v *facts.View) *metav1.Condition {
 		return nil
 	}
 	message := fmt.Sprintf("etcd %s has a known vulnerability in its authentication (%s), which this cluster uses; ", oldest, authAdvisory)
-	if _, refusal := facts.NextVersion(v.Cluster.Version, v.Cluster.WantedVersion); refusal == "" && hasAuthFix(v.Cluster.WantedVersion) {
+	if _, refusal := etcdversion.Next(v.Cluster.Version, v.Cluster.WantedVersion); refusal == "" && hasAuthFix(v.Cluster.WantedVersion) {
 		message += fmt.Sprintf("the members move to %s, which has the fix", v.Cluster.WantedVersion)
 	} else {
 		message += fmt.Sprintf("set spec.version to %s, or to another version that has the fix (3.5.33, 3.6.14, 3.7.1 or later)", authFix(oldest))
