@@ -27,9 +27,10 @@ import (
 //     linearizable member list equals the one that was decided on.
 //   - A Pod gets another image, or is deleted to be recreated, and etcd a request for a
 //     downgrade, only if a live list of the Pods shows all of them as they were observed.
-//   - A member is removed only if all Pods, read live, are as they were observed, its own
-//     with the same start permit, and if it does not lead; a claim is deleted only if no Pod has
-//     its name, and it is still a member's; a Pod returns only to such.
+//   - A member is removed only if those who stay answer and are a quorum, all Pods, read live,
+//     are as they were observed, its own with the same start permit, and if it does not lead; a
+//     claim is deleted only if no Pod has its name, and it is still a member's; a Pod returns
+//     only to such.
 //   - A member is defragmented only if the Pods and the member list are as they were
 //     observed and another one leads; it is written on its Pod first, and the call is made
 //     within the deadline of an action.
@@ -254,6 +255,9 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			return false, errConflict
 		}
 		return false, w.changeMembers(op, t, a.Members, func(r *run) error {
+			if !t.looked && !w.quorumStays(op, t, a) {
+				return errConflict
+			}
 			before := w.look(r)
 			if l := w.leaderOf(r); l != nil && l.disk.data.id == a.ID && w.sees(op, l.node) && !t.looked {
 				return errConflict // it leads now (S8)
@@ -262,6 +266,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 			err := w.removeMember(r, a.ID)
 			if err == nil {
 				w.checkRemoval(t, before, a)
+				w.diskLost() // a majority is one of fewer members now
 			}
 			return err
 		})

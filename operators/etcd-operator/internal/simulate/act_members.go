@@ -47,6 +47,25 @@ func (w *world) changeMembers(op *operator, t *todo, members []facts.Member, cha
 	return change(r)
 }
 
+// quorumStays asks the members that were readable whether those who stay are a quorum.
+func (w *world) quorumStays(op *operator, t *todo, a action.RemoveMember) bool {
+	voters, n := 0, 0
+	for _, m := range a.Members {
+		if m.Learner || m.ID == a.ID {
+			continue
+		}
+		voters++
+		for i := range t.seen.Pods {
+			p := &t.seen.Pods[i]
+			if p.Answer.Read && p.Answer.ClusterID == t.seen.Cluster.ClusterID && p.Answer.MemberID == m.ID {
+				r := w.runOf(p.UID)
+				n += boolInt(r != nil && w.sees(op, r.node) && w.answers(r) && r.etcd.leader != 0)
+			}
+		}
+	}
+	return n >= quorum(voters)
+}
+
 // askEtcd asks a member for a change if the member list is still the one decided on.
 func (w *world) askEtcd(op *operator, t *todo, members []facts.Member, change func(*run) error) error {
 	return w.changeMembers(op, t, members, func(r *run) error {

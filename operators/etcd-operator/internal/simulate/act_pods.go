@@ -6,6 +6,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // This file is what an operator does to Pods, volumes and the budget; see act.go.
@@ -134,7 +135,9 @@ func (w *world) hasUnseenClaim(seen *facts.Observation, members []facts.Member) 
 	return slices.ContainsFunc(w.claims, func(c *claim) bool {
 		isKnown := slices.ContainsFunc(members, func(m facts.Member) bool { return m.Name == c.name }) ||
 			slices.ContainsFunc(seen.Pods, func(p facts.Pod) bool { return p.Name == c.name }) ||
-			slices.ContainsFunc(seen.Cluster.LastStatus.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == c.name && !d.Unmanaged })
+			slices.ContainsFunc(seen.Cluster.LastStatus.MemberDetails, func(d v1beta2.MemberDetail) bool {
+				return d.Name == c.name && (!d.Unmanaged || member.IsName(clusterName, d.Name))
+			})
 		return isKnown && w.isMembers(c) && !slices.ContainsFunc(seen.Claims, func(o facts.Claim) bool { return o.Name == c.name })
 	})
 }

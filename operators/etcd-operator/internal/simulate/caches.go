@@ -60,7 +60,7 @@ func (w *world) publish() {
 			w.publishedPods = append(w.publishedPods, *p)
 			w.tellPod(podEvent{*p, false})
 		case w.publishedPods[i] != *p:
-			p.changes++
+			p.revision = w.nextRevision()
 			w.publishedPods[i] = *p
 			w.tellPod(podEvent{*p, false})
 		}
@@ -79,7 +79,7 @@ func (w *world) publish() {
 			w.publishedClaims = append(w.publishedClaims, c.claimObject)
 			w.tellClaim(claimEvent{c.claimObject, false})
 		case w.publishedClaims[i] != c.claimObject:
-			c.changes++
+			c.revision = w.nextRevision()
 			w.publishedClaims[i] = c.claimObject
 			w.tellClaim(claimEvent{c.claimObject, false})
 		}

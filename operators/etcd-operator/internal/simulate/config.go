@@ -83,6 +83,8 @@ type Config struct {
 	// about, before Intrudes of a hundred of them.
 	Intrusions []intrusion
 	Intrudes   int
+	// RestoreIntrusion is that before half of the calls of the shipped etcd-restore-operator.
+	RestoreIntrusion restoreIntrusion
 	// Deletes has users delete EtcdRestores whose marks on the EtcdCluster are about to change.
 	// With LateMarks half of these changes take effect late.
 	Deletes, LateMarks bool

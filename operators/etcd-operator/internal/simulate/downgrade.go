@@ -141,13 +141,14 @@ func (w *world) replay(r *run) {
 }
 
 // install is a snapshot that a leader sends to a member that lacks entries from before its
-// own log begins.
+// own log begins. The log of that member begins there, too, for those that it sends to later.
 func install(from, to *data) {
 	if to.applied >= from.base {
 		return
 	}
 	to.applied, to.committed, to.view = from.base, max(to.committed, from.base), from.baseView
 	to.snap, to.snapView = from.base, from.baseView
+	to.base, to.baseView = from.base, from.baseView
 	to.altered = from.altered
 }
 

@@ -51,7 +51,7 @@ const (
 	WipeWhileDown
 	// WipeSeed empties the first member's disk.
 	WipeSeed
-	// DeleteUserClaim is a user's kubectl delete pvc, and the Pod with it.
+	// DeleteUserClaim is a user's kubectl delete pvc, and the Pod with it, or not.
 	DeleteUserClaim
 	// CorruptDisk makes what is on a member's disk unreadable: etcd crashes on it for ever.
 	CorruptDisk

@@ -299,7 +299,9 @@ func (w *world) loseDisk(f Fault) bool {
 		}
 		w.say("FAULT %s: %s", f.Kind, r.name)
 		w.deleteClaim(c)
-		w.deletePod(p)
+		if f.B%3 > 0 { // else Kubernetes waits for the end of the Pod
+			w.deletePod(p)
+		}
 	}
 	return true
 }
@@ -369,7 +371,7 @@ func (w *world) moveToLeaving(l *run) bool {
 }
 
 // tooMuch reports whether a gentle run must not lose what some runs hold: a majority
-// would be lost with it.
+// would be lost with it, and with the claims that are being deleted.
 func (w *world) tooMuch(lost func(*run) bool) bool {
 	if !w.cfg.Gentle || w.main < 0 {
 		return false
@@ -378,6 +380,11 @@ func (w *world) tooMuch(lost func(*run) bool) bool {
 	left := w.intact(view)
 	for _, r := range w.runs {
 		if d := r.disk.data; lost(r) && d != nil && d.birth == w.main && isVoter(view, d.id) {
+			left--
+		}
+	}
+	for _, c := range w.claims {
+		if d := c.disk.data; c.deleting && d != nil && d.birth == w.main && isVoter(view, d.id) {
 			left--
 		}
 	}

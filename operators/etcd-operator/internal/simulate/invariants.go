@@ -90,7 +90,7 @@ func (w *world) checkBirth(r *run, g *facts.StartPermit) {
 	switch {
 	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
 		w.fail("S1", "%s begins a cluster although one existed", r.name)
-	case c.clusterID != 0 && w.canBegin(r):
+	case c.clusterID != 0 && w.canBegin(r) && (r.name == c.bootstrap.Member || !w.pod(r.name).again):
 		w.fail("S1", "%s begins a second cluster: the id of the first is latched, and its start permit is open", r.name)
 	case c.number > 0 && slices.ContainsFunc(w.claims, func(q *claim) bool { return q.name != r.name && (q.owner != c.number || q.disk.data != nil) }):
 		w.fail("S1", "%s begins a cluster although volumes of an earlier one are there", r.name)
@@ -100,8 +100,8 @@ func (w *world) checkBirth(r *run, g *facts.StartPermit) {
 		w.fail("S2", "%s begins a cluster of %v", r.name, g.Members)
 	}
 	// A seed that was given up may still begin where nobody can reach it, with a start permit
-	// that was withdrawn meanwhile. It does no harm: its cluster id is never latched,
-	// and it is never marked voter.
+	// that was withdrawn meanwhile, or that a person gave it who created its Pod again. It does
+	// no harm: its cluster id is never latched, and it is never marked voter.
 }
 
 // canBegin reports whether the start permit that a Pod has now lets it begin a cluster.
@@ -173,9 +173,10 @@ func (w *world) checkPermit(name string, g *facts.StartPermit) {
 	}
 }
 
-// checkRole: clients are sent to voters of the latched cluster only (S1).
+// checkRole: clients are sent to voters of the latched cluster only (S1). A Pod of a former
+// EtcdCluster of the name served that one's, and is collected.
 func (w *world) checkRole(p *pod, role facts.Role) {
-	if role == facts.Voter && w.cluster.clusterID == 0 {
+	if role == facts.Voter && w.cluster.clusterID == 0 && p.owner == w.cluster.number {
 		w.fail("S1", "Pod %s is marked voter before the cluster id is latched", p.name)
 	}
 }
@@ -297,114 +298,6 @@ func commonPrefix(a, b []entry) int {
 		n--
 	}
 	return n
-}
-
-// truth is the cluster as it truly was before a membership change.
-type truth struct {
-	birth  int
-	leader uint64
-	view   []facts.Member
-	// alive are the ids of the voters that run and that the leader reaches.
-	alive []uint64
-	// learnerAlive are those of learners.
-	learnersAlive []uint64
-}
-
-func (w *world) look(r *run) truth {
-	s := truth{birth: r.disk.data.birth}
-	l := w.leaderOf(r)
-	if l == nil {
-		return s
-	}
-	s.leader, s.view = l.disk.data.id, l.disk.data.view
-	for _, m := range s.view {
-		q := w.member(s.birth, m.ID)
-		if q == nil || (q != l && !w.reaches(l, q)) {
-			continue
-		}
-		if m.Learner {
-			s.learnersAlive = append(s.learnersAlive, m.ID)
-		} else {
-			s.alive = append(s.alive, m.ID)
-		}
-	}
-	return s
-}
-
-// checkPromotion: a learner that was given a vote was alive, and the others are a
-// quorum without it, except from one voter to two (S5). What died after the
-// Observation cannot be known.
-func (w *world) checkPromotion(t *todo, before truth, a action.Promote) {
-	voters := countVoters(before.view)
-	if t.disturbed == w.disturbed {
-		if !slices.Contains(before.learnersAlive, a.ID) {
-			w.fail("S5", "learner %s gets a vote and is dead", a.Name)
-		}
-		if alive := len(before.alive); voters > 1 && alive < quorum(voters+1) {
-			w.fail("S5", "learner %s gets a vote while %d of %d voters are alive", a.Name, alive, voters)
-		}
-	}
-	// The budget is raised before (docs/design/architecture.md). Of two operators
-	// one may lower it in between, for a moment.
-	if len(w.operators) == 1 && w.cfg.DisruptionBudget && max(voters+1, t.seen.Cluster.Size) >= 3 && w.budget < quorum(voters+1) && t.decision.Budget != facts.KeepBudget {
-		w.fail("Budget", "learner %s becomes voter %d and the PodDisruptionBudget is %d", a.Name, voters+1, w.budget)
-	}
-}
-
-// checkRemoval: what remains is a quorum that lives (S4) and has data, the leader
-// was asked to step aside (S8), and nobody is removed who merely does not answer
-// (S9).
-func (w *world) checkRemoval(t *todo, before truth, a action.RemoveMember) {
-	m := findMember(before.view, a.ID)
-	if m == nil || m.Learner {
-		return
-	}
-	voters := countVoters(before.view) - 1
-	size := (&check{o: t.seen}).size()
-	alive := len(before.alive)
-	lives := slices.Contains(before.alive, a.ID)
-	if lives {
-		alive--
-	}
-	if t.disturbed == w.disturbed {
-		if alive < quorum(voters) {
-			w.fail("S4", "member %s is removed and leaves %d voters, of which %d live", a.Name, voters, alive)
-		}
-		if a.ID == before.leader && alive > 0 && a.Pod != nil && a.Pod.Answer.Reached { // else nobody can ask it
-			w.fail("S8", "the leader %s is removed without a hand-over", a.Name)
-		}
-		if lives && voters < size && !w.given(m.Name) && !w.isCorrupt(a.ID) {
-			w.fail("S9", "member %s is removed, and it lives", a.Name)
-		}
-		if !lives && voters < size && !w.given(m.Name) && !w.isCorrupt(a.ID) && w.hasData(m.ID) {
-			w.fail("S9", "member %s is removed, and its data is whole", a.Name)
-		}
-	}
-	if rest := slices.DeleteFunc(slices.Clone(before.view), func(m facts.Member) bool { return m.ID == a.ID }); !w.majorityLost && w.intact(rest) < quorum(voters) {
-		w.fail("S4", "member %s is removed and leaves %d voters, of which %d have data", a.Name, voters, w.intact(rest))
-	}
-}
-
-// given reports whether a member may be given up although it may live (S9): its Pod
-// is gone or has ended, or its node has been lost, or its deletion has been
-// pending, for the member timeout.
-func (w *world) given(name string) bool {
-	p := w.pod(name)
-	if p == nil || p.node < 0 {
-		if !w.cfg.Persistent || w.claim(name) == nil {
-			return true
-		}
-	}
-	if p == nil {
-		return false
-	}
-	if p.finished {
-		return true
-	}
-	if w.age(p.deleting) >= w.cfg.MemberTimeout || (p.unschedulable != "" && w.age(p.created) >= w.cfg.MemberTimeout) {
-		return true
-	}
-	return p.node >= 0 && w.age(w.nodes[p.node].lostSince) >= w.cfg.MemberTimeout
 }
 
 // checkImage: a member is restarted with another image only while all others live (S6)

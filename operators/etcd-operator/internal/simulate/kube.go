@@ -50,16 +50,17 @@ func nodeName(i int) string { return "n" + strconv.Itoa(i) }
 // pod is a Pod object. It is comparable: what changes is told to watchers.
 type pod struct {
 	name, uid string
-	// object is what the shipped operator has made of it, and changes counts the changes that
-	// watchers were told of, for it; never changed in place.
+	// object is what the shipped operator has made of it, never changed in place, and revision is
+	// that of its last change that watchers were told of.
 	object        *corev1.Pod
-	changes       int
+	revision      int
 	role          facts.Role
 	roleAt        time.Duration
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
 	finished      bool
-	ended         bool // finished, after its container has run
+	ended         bool // nothing runs for it any more, and its container has run
+	again         bool // a person has created it, from the manifest of one that is not there any more
 	owner         int  // the EtcdCluster of the name that it is of, by number
 	node          int  // -1: not scheduled
 	unschedulable string
@@ -123,9 +124,9 @@ type claim struct {
 // claimObject is what watchers see of a claim. It is comparable.
 type claimObject struct {
 	name, uid string
-	// object and changes are as those of a pod.
+	// object and revision are as those of a pod.
 	object   *corev1.PersistentVolumeClaim
-	changes  int
+	revision int
 	deleting bool
 	created  time.Duration
 	// retired is the restore that keeps it; it belongs to no member then.
@@ -291,13 +292,13 @@ func (w *world) schedule(p *pod) {
 
 func (w *world) createPod(p *pod) {
 	p.uid, p.created, p.deleting, p.node, p.readyAt, p.defragmented, p.runningSince = w.uid(), w.now, never, -1, w.now, never, never
-	p.owner = w.cluster.number
+	p.owner, p.revision = w.cluster.number, w.nextRevision()
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 }
 
 func (w *world) createClaim(name string) *claim {
 	c := &claim{claimObject{
-		name: name, uid: w.uid(), created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
+		name: name, uid: w.uid(), revision: w.nextRevision(), created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
 	}, -1, &disk{}}
 	if w.ships() {
 		c.set(member.NewClaim(w.object(&w.cluster), name))
@@ -332,8 +333,11 @@ func (w *world) dropPod(p *pod) {
 	w.diskLost()
 }
 
-// dropRun ends what runs for a Pod, and its emptyDir.
+// dropRun ends what runs for a Pod, and its emptyDir. The Pod goes on telling of its container.
 func (w *world) dropRun(r *run) {
+	if p := w.pod(r.name); p != nil && p.uid == r.uid {
+		p.ended = r.started
+	}
 	w.stopEtcd(r)
 	w.runs = slices.DeleteFunc(w.runs, func(q *run) bool { return q == r })
 	w.diskLost()
@@ -343,7 +347,6 @@ func (w *world) dropRun(r *run) {
 func (w *world) finishPod(p *pod) {
 	p.finished = true
 	if r := w.runOf(p.uid); r != nil {
-		p.ended = r.started
 		w.dropRun(r)
 	}
 	w.diskLost()

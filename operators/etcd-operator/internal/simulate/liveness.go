@@ -122,7 +122,7 @@ func (w *world) whatIsWrong() string {
 		return "there are learners: " + describeMembers(view)
 	case len(view) != c.size:
 		return "the size is not reached: " + describeMembers(view)
-	case len(w.pods) != c.size:
+	case len(w.pods)-w.leftUnlabelled() != c.size:
 		return "there are Pods that belong to no member, or too few"
 	case c.clusterID == 0:
 		return "the volumes are not adopted"
@@ -145,6 +145,9 @@ func (w *world) whatIsWrong() string {
 		}
 		if w.cfg.NodesReadable && w.nodes[p.node].cordoned {
 			return "a member is on a node that is to be emptied: " + m.Name
+		}
+		if c := w.claim(m.Name); c != nil && c.deleting {
+			return "a member's claim is being deleted: " + m.Name
 		}
 		if p.permit != nil {
 			return "a member may still start without data: " + m.Name

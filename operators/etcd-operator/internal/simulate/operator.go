@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
 
 // operator is one running operator: its caches, and what it is about to do.
@@ -94,6 +96,20 @@ type asked struct {
 	at     time.Duration
 	view   []facts.Member
 	intact bool
+	// whole are the ids of voters that answered and had their data; without those whose Pods were
+	// gone when Pods were listed after that.
+	whole []uint64
+}
+
+// seesPods is a list of all Pods after the members were asked.
+func (a *asked) seesPods(w *world) {
+	if a == nil {
+		return
+	}
+	a.whole = slices.DeleteFunc(slices.Clone(a.whole), func(id uint64) bool {
+		m := findMember(a.view, id)
+		return !slices.ContainsFunc(w.pods, func(p *pod) bool { return p.name == m.Name && !p.finished })
+	})
 }
 
 // askedBefore is what was so when the shipped code asked the members for the effect that it is
@@ -323,15 +339,23 @@ func (w *world) sees(op *operator, node int) bool {
 	return w.step >= op.cutOffUntil || !op.cannotReach(node)
 }
 
+// answers reports whether etcd says something of itself.
+func (w *world) answers(r *run) bool {
+	return r.etcd != nil && r.etcd.serves && (!w.busy(r) || hash(r.name)%2 != 0)
+}
+
 // answer is what a member says of itself.
 func (w *world) answer(r *run) facts.Answer {
 	if r.state == waiting && r.said.State == "" {
 		return facts.Answer{} // it has not looked yet
 	}
+	if r.state == waiting && r.said.State == launcher.Refusing {
+		return facts.Answer{Blocked: "its launcher does not start etcd"}
+	}
 	if r.state == waiting {
 		return facts.Answer{Waiting: true, Attempt: int(r.said.Attempt), Identified: true, Waited: time.Duration(r.said.WaitedSeconds * float64(time.Second))}
 	}
-	if r.etcd == nil || !r.etcd.serves || (w.busy(r) && hash(r.name)%2 == 0) {
+	if !w.answers(r) {
 		return facts.Answer{}
 	}
 	read := w.readable(r)

@@ -172,7 +172,7 @@ func (k *check) given(name string) bool {
 	expired := func(since time.Time) bool {
 		return !since.IsZero() && k.o.Now.Sub(since) >= k.o.Cluster.MemberTimeout
 	}
-	if k.broken(p) || k.volumeLost(p) {
+	if k.broken(p) || k.volumeLost(p) || k.losesClaim(p) && expired(p.UnreadySince) {
 		return true
 	}
 	return p.Finished || expired(p.NodeLostSince) || expired(p.DeletingSince) || (p.Unschedulable != "" && expired(p.Created))

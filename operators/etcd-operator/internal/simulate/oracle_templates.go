@@ -36,7 +36,12 @@ func (k *check) recreatePod(a action.RecreatePod) *Violation {
 // displaced reports whether a member is to be replaced although it is healthy.
 func (k *check) displaced(m facts.Member) bool {
 	p := k.pod(m.Name)
-	return p != nil && !m.Learner && (p.Cordoned || (!p.Persistent && p.Template != "" && p.Template != k.o.Cluster.Template))
+	return p != nil && !m.Learner && (p.Cordoned || k.losesClaim(p) || (!p.Persistent && p.Template != "" && p.Template != k.o.Cluster.Template))
+}
+
+// losesClaim reports whether the claim that a Pod uses is being deleted: it goes with the Pod.
+func (k *check) losesClaim(p *facts.Pod) bool {
+	return p.Persistent && slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return c.Name == p.Name && c.Deleting })
 }
 
 // surplus checks an addition beyond the size: one is allowed, for the sake of a voter that

@@ -367,6 +367,9 @@ func (w *world) checkAdoption(a action.AdoptSeed) {
 	if r := w.runOf(a.UID); r != nil && w.refusesWrites(r) {
 		w.fail("S12", "the seed of restore %s is adopted, and refuses writes", a.Restore)
 	}
+	if p := w.pod(a.Name); p != nil && p.uid == a.UID && p.deleting == never && w.restores[i].isGivenUp(a.Name) {
+		w.fail("S12", "seed %s of restore %s is adopted, which has recorded another seed", a.Name, a.Restore)
+	}
 	if w.restores[i].adopted {
 		w.fail("S12", "the seed of restore %s is adopted twice", a.Restore)
 	}

@@ -122,6 +122,9 @@ func (a *api) List(ctx context.Context, into client.ObjectList, options ...clien
 		switch list := into.(type) {
 		case *corev1.PodList:
 			all := a.podsSeen()
+			if !a.cached {
+				a.op.todo.asked.seesPods(a.w)
+			}
 			list.Items = make([]corev1.Pod, 0, len(all))
 			for _, p := range all {
 				if which.LabelSelector.Matches(labels.Set(p.object.Labels)) {
@@ -249,7 +252,7 @@ func (a *api) createClaim(p *corev1.PersistentVolumeClaim) error {
 	c := a.w.createClaim(p.Name)
 	c.set(p.DeepCopy())
 	c.capacity = c.requested
-	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.changes)
+	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.revision)
 	return nil
 }
 
@@ -286,7 +289,7 @@ func (a *api) Delete(ctx context.Context, o client.Object, options ...client.Del
 			if c == nil {
 				return apierrors.NewNotFound(volumes, x.Name)
 			}
-			if unmet(how.Preconditions, c.uid, resourceVersion(c.changes)) {
+			if unmet(how.Preconditions, c.uid, resourceVersion(c.revision)) {
 				return apierrors.NewConflict(volumes, x.Name, errConflict)
 			}
 			a.w.touch("a volume is deleted")

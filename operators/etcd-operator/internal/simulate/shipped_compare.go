@@ -58,7 +58,7 @@ func (s *shipped) compareObservation(o *facts.Observation) {
 	}
 	m.Rejections = o.Rejections
 	if r := s.remembered; r != nil && r.number == s.looks.base.number {
-		m.Rejections = r.rejections
+		m.Rejections = facts.AcceptPods(r.rejections, o.Pods)
 	}
 	s.remembered = nil
 	for _, name := range o.Conflicts {

@@ -27,12 +27,33 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 		}
 		m.looks.answers = answers
 		if m.w.main >= 0 {
-			view := m.w.births[m.w.main].view
-			m.op.todo.asked = &asked{m.w.now, view, m.w.intact(view) >= quorum(countVoters(view))}
+			m.op.todo.asked = m.heard(answers)
 		}
 		return nil
 	})
 	return answers
+}
+
+// heard is what was so when those answers were given.
+func (m *members) heard(answers map[string]etcdclient.Answer) *asked {
+	view := m.w.births[m.w.main].view
+	a := &asked{at: m.w.now, view: view, intact: m.w.intact(view) >= quorum(countVoters(view))}
+	for _, v := range view {
+		if !v.Learner && m.w.hasData(v.ID) && answered(answers, v.ID) {
+			a.whole = append(a.whole, v.ID)
+		}
+	}
+	return a
+}
+
+// answered reports whether a member has answered, and has a leader.
+func answered(answers map[string]etcdclient.Answer, id uint64) bool {
+	for _, a := range answers {
+		if a.Reached && a.MemberID == id && a.Leader != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // answer is what is heard at the address of an endpoint.
@@ -160,6 +181,7 @@ func (m *members) Remove(ctx context.Context, via []etcdclient.Endpoint, id uint
 		if err == nil {
 			m.w.checkRemoval(m.op.todo, before, removalOf(m.op.todo, before, id))
 			m.w.checkNotByHand(m.op.todo, before, id)
+			m.w.diskLost() // a majority is one of fewer members now
 		}
 		return err
 	})

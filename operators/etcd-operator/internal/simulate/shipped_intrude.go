@@ -291,7 +291,7 @@ func replacePod(w *world, s *shipped) bool {
 	next := *p
 	w.loseRun(p)
 	w.publish()
-	next.object, next.changes, next.ready, next.routed, next.addressed, next.ip = p.object.DeepCopy(), 0, false, false, false, false
+	next.object, next.ready, next.routed, next.addressed, next.ip = p.object.DeepCopy(), false, false, false, false
 	w.createPod(&next)
 	return true
 }
@@ -334,6 +334,32 @@ func findNode(w *world, s *shipped) bool {
 	}
 	w.say("Pod %s finds node %s", p.name, nodeName(i))
 	p.node, p.unschedulable = i, ""
+	return true
+}
+
+// crashStaying has members end that are to stay when another one is removed, right before they are
+// asked: with that one there is a quorum, and without it there is none.
+func crashStaying(w *world, s *shipped) bool {
+	x, ok := s.decided().(action.RemoveMember)
+	if !ok || !s.isNext("asking members") || w.main < 0 || w.member(w.main, x.ID) == nil {
+		return false
+	}
+	var stay []*run
+	for _, m := range x.Members {
+		if r := w.member(w.main, m.ID); r != nil && !m.Learner && m.ID != x.ID {
+			stay = append(stay, r)
+		}
+	}
+	voters := countVoters(x.Members)
+	enough := quorum(voters-1) - 1 // one fewer than would do
+	if enough+1 < quorum(voters) || len(stay) <= enough {
+		return false
+	}
+	slices.SortStableFunc(stay, func(a, b *run) int { return boolInt(b.etcd.leading) - boolInt(a.etcd.leading) })
+	for _, r := range stay[enough:] {
+		w.say("%s ends", r.name)
+		w.crash(r)
+	}
 	return true
 }
 

@@ -69,7 +69,7 @@ func (w *world) collect() {
 // recreateLater takes the EtcdCluster away and makes another one of its name, at once or after
 // some steps. What it has left goes by and by.
 func (w *world) recreateLater(f Fault, next etcdCluster) {
-	w.bornAt = w.step
+	w.bornAt = max(w.step, 1) // 0 is never
 	if f.A%3 == 0 {
 		w.bornAt += f.For
 	}

@@ -130,7 +130,7 @@ func (s *shipped) checkDeleted(call string, read, target *claimObject) {
 		s.w.fail("S7", "%s, which is another one of its name", call)
 	case !s.wasMembers(read):
 		s.w.fail("S7", "%s, which was not the cluster's when it was read", call)
-	case read.changes != target.changes:
+	case read.revision != target.revision:
 		s.w.fail("S7", "%s, which has changed since it was read", call)
 	}
 }

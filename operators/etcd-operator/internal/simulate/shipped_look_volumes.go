@@ -38,7 +38,7 @@ func (s *shipped) checkVolume(call string, target *claimObject) {
 	if i < 0 {
 		return
 	}
-	if read, ok := s.looks.volumes[target.name]; !ok || read.uid != target.uid || read.changes != target.changes {
+	if read, ok := s.looks.volumes[target.name]; !ok || read.uid != target.uid || read.revision != target.revision {
 		s.w.fail("S11", "%s, which has changed since it was read", call)
 	}
 	if x, ok := s.op.todo.decision.Action.(action.TakeClaims); ok {

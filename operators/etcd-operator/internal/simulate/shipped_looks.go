@@ -225,6 +225,7 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 		s.checkList(call, x.Members, "S3", 0)
 	case action.RemoveMember:
 		s.checkList(call, x.Members, "S4", x.ID)
+		s.checkStaying(call, x)
 		s.checkPods(call, "S4")
 		s.checkRemoved(call, x)
 	case action.ChangeImage, action.RecreatePod:
@@ -316,6 +317,21 @@ func (s *shipped) checkRemoved(call string, x action.RemoveMember) {
 				s.w.fail("S4", "%s, and its Pod %s has come back", call, p.name)
 			}
 		}
+	}
+}
+
+// checkStaying: of those who stay a quorum has answered.
+func (s *shipped) checkStaying(call string, x action.RemoveMember) {
+	n, voters := 0, 0
+	for _, m := range x.Members {
+		if m.Learner || m.ID == x.ID {
+			continue
+		}
+		voters++
+		n += boolInt(answered(s.looks.answers, m.ID))
+	}
+	if n < quorum(voters) {
+		s.w.fail("S4", "%s, and %d of %d voters that stay have answered", call, n, voters)
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -258,5 +261,114 @@ func TestASeedsClusterIsItsOwn(t *testing.T) {
 				t.Errorf("S1 is broken: %t, want %t", broken, row.broken)
 			}
 		})
+	}
+}
+
+// The API server takes no time of deletion over from a manifest: what somebody creates again with that
+// of an object that was being deleted is not being deleted.
+func TestCreatedAgainIsNotBeingDeleted(t *testing.T) {
+	w := newWorld(Config{Persistent: true}, 1, nil, nil)
+	ending := metav1.ObjectMeta{Name: "c-a", Namespace: namespace, DeletionTimestamp: new(timeAt(0)), DeletionGracePeriodSeconds: new(int64(30))}
+	p := &pod{name: "c-a", object: &corev1.Pod{ObjectMeta: ending}}
+	w.createPod(p)
+	if o := w.podObject(p); o.DeletionTimestamp != nil || o.DeletionGracePeriodSeconds != nil {
+		t.Errorf("the Pod is being deleted: %v", o.DeletionTimestamp)
+	}
+	p.deleting = w.now
+	if w.podObject(p).DeletionTimestamp == nil {
+		t.Error("the Pod is being deleted, and does not show it")
+	}
+	c := w.createClaim("c-a")
+	c.set(&corev1.PersistentVolumeClaim{ObjectMeta: ending})
+	if o := w.claimAsObject(&c.claimObject); o.DeletionTimestamp != nil {
+		t.Errorf("the PVC is being deleted: %v", o.DeletionTimestamp)
+	}
+}
+
+// S4: a voter counts for those who stay if it has its data, or if it had at the last looks: it answered,
+// and its Pod was listed after that.
+func TestVotersWholeWhenSeen(t *testing.T) {
+	for name, row := range map[string]struct {
+		before, between, after func(*world, *run)
+		excused                bool
+		reason                 string
+	}{
+		"lost before it was asked":        {before: func(w *world, r *run) { w.wipe(r.disk) }, reason: "it did not answer"},
+		"its Pod is gone before the list": {between: func(w *world, r *run) { w.loseRun(w.pod(r.name)) }, reason: "the list showed it"},
+		"its Pod is gone after the list":  {after: func(w *world, r *run) { w.loseRun(w.pod(r.name)) }, excused: true, reason: "nothing showed it"},
+		"its disk broke after the answer": {between: func(w *world, r *run) { r.disk.corrupt = true }, excused: true, reason: "only it could have said so"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := formed(t, func(c *Config) { c.Persistent = false })
+			r, view := w.follower(), w.births[w.main].view
+			do := func(what func(*world, *run)) {
+				if what != nil {
+					what(w, r)
+				}
+			}
+			do(row.before)
+			m := &members{&shipped{w: w}}
+			answers := map[string]etcdclient.Answer{}
+			for _, q := range w.etcds() {
+				answers[q.name] = etcdclient.Answer{Reached: true, MemberID: q.disk.data.id, Leader: q.etcd.leader}
+			}
+			heard := m.heard(answers)
+			do(row.between)
+			heard.seesPods(w)
+			do(row.after)
+			w.acting = m.shipped
+			want := countVoters(view) - boolInt(!row.excused)
+			if n := w.intactWhenSeen(view, &todo{asked: heard}); n != want {
+				t.Errorf("%d voters are whole, want %d: %s", n, want, row.reason)
+			}
+		})
+	}
+}
+
+// A Pod that has lost its labels waits for a person if it is no member's. If it is a member's, the cluster
+// is not whole.
+func TestUnlabelledPodsAreLeft(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	w.createPod(&pod{name: "c-given-up", object: &corev1.Pod{}})
+	w.pods[0].object = &corev1.Pod{}
+	if n := w.leftUnlabelled(); n != 1 {
+		t.Errorf("%d Pods are left, want that of no member", n)
+	}
+}
+
+// What a Pod's status tells of its container stays when its node is lost, and nobody reports any more.
+func TestALostNodeTakesNoStatusAway(t *testing.T) {
+	w := formed(t, func(c *Config) { c.Persistent = false })
+	r := w.follower()
+	p := w.pod(r.name)
+	r.started = true
+	p.object = &corev1.Pod{}
+	before := observe.ContainerID(w.podObject(p))
+	w.removeNode(r.node)
+	if after := observe.ContainerID(w.podObject(p)); before == "" || after != before {
+		t.Errorf("the container is %q, was %q", after, before)
+	}
+}
+
+// A launcher that refuses its data does not wait for a start permit.
+func TestARefusingLauncherDoesNotWait(t *testing.T) {
+	w := &world{}
+	for state, waits := range map[string]bool{launcher.Waiting: true, launcher.Refusing: false} {
+		a := w.answer(&run{state: waiting, said: launcher.State{State: state}})
+		if a.Waiting != waits || (a.Blocked == "") != waits {
+			t.Errorf("%s is told as %+v", state, a)
+		}
+	}
+}
+
+// A volume that an earlier EtcdCluster has left counts as retained once the cache shows that it is.
+func TestRetainedAsTheCacheShows(t *testing.T) {
+	w := newWorld(Config{Persistent: true}, 1, nil, nil)
+	for _, retained := range []bool{true, false} {
+		o := &facts.Observation{}
+		w.observeClaim(o, &etcdCluster{number: 1}, &claimObject{name: "c-a", owner: 0, retained: retained})
+		if (len(o.Retained) == 1) != retained || o.Cluster.Existed == "" {
+			t.Errorf("retained %t is observed as %+v, existed %q", retained, o.Retained, o.Cluster.Existed)
+		}
 	}
 }

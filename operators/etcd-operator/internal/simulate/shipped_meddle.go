@@ -75,6 +75,16 @@ func (w *world) takeLabel(p *pod, n int) {
 	w.disturbed++
 }
 
+// leftUnlabelled counts the Pods of nobody that have lost their labels, such as that of a seed which was
+// given up at that moment: no list shows them, and a person deletes them (docs/limits.md).
+func (w *world) leftUnlabelled() int {
+	n := 0
+	for _, p := range w.pods {
+		n += boolInt(p.unlabelled() && w.memberNamed(p.name) == nil)
+	}
+	return n
+}
+
 // unlabelled reports whether lists, and Services, do not find a Pod.
 func (p *pod) unlabelled() bool {
 	return p.object != nil && (p.object.Labels[v1beta2.LabelApp] == "" || p.object.Labels[v1beta2.LabelCluster] == "")

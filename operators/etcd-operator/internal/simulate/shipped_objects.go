@@ -199,10 +199,12 @@ func newPodObject(p *pod, started bool) *corev1.Pod {
 	return o
 }
 
-// podMeta is the metadata of that.
+// podMeta is the metadata of that. As the API server does, it takes no time of deletion over from the
+// manifest of a Pod that was being deleted.
 func podMeta(p *pod) metav1.ObjectMeta {
 	o := *p.object.ObjectMeta.DeepCopy()
 	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(p.uid), p.resourceVersion(), timeAt(p.created)
+	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = nil, nil
 	if p.deleting != never {
 		by, seconds := timeAt(p.deleting+grace), int64(grace/time.Second)
 		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &by, &seconds
@@ -211,7 +213,7 @@ func podMeta(p *pod) metav1.ObjectMeta {
 }
 
 // resourceVersion is that of the object.
-func (p *pod) resourceVersion() string { return resourceVersion(p.changes) }
+func (p *pod) resourceVersion() string { return resourceVersion(p.revision) }
 
 // nodeObject is a Node as the API server has it; nil if it has none of that name.
 func (w *world) nodeObject(name string) client.Object {
@@ -242,7 +244,8 @@ func (w *world) claimAsObject(c *claimObject) *corev1.PersistentVolumeClaim {
 
 func (w *world) newClaimObject(c *claimObject) *corev1.PersistentVolumeClaim {
 	o := c.object.DeepCopy()
-	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(c.uid), resourceVersion(c.changes), timeAt(c.created)
+	o.UID, o.ResourceVersion, o.CreationTimestamp = types.UID(c.uid), resourceVersion(c.revision), timeAt(c.created)
+	o.DeletionTimestamp = nil // as of a Pod
 	if c.deleting {
 		now := timeAt(w.now)
 		o.DeletionTimestamp = &now

@@ -56,11 +56,12 @@ var preconditionRows = map[act.Precondition]planted{
 	act.BeforeKeeping:    {by: []string{"S11"}, config: editingVolumes},
 	act.BeforeTaking:     {by: []string{"S11", "S12"}, config: recreated},
 	act.BeforeChild:      {by: []string{"S11"}},
-	act.BeforeNoBudget:   {by: []string{"S11"}, config: scaling},
+	act.BeforeNoBudget:   {by: []string{"S11"}, config: resizing},
 	act.BeforeLabels:     {by: []string{"S11"}},
 
 	act.SameMembers: {by: []string{"S3", "S4", "S7"}, config: scaling},
 	act.LeadsNot:    {by: []string{"S8"}, config: leadLeaving},
+	act.QuorumStays: {by: []string{"S4"}, config: intruded(leadLeaving, 50, crashStaying)},
 	act.Downgrade:   {guarded: byServer},
 
 	act.Observed:          {never: ownNames},
@@ -160,6 +161,12 @@ func recreating(c *Config) {
 func scaling(c *Config) {
 	c.Kinds, c.Faults = []FaultKind{EditSize, EditSize, DeletePod, ForceDeletePod, WipeDisk, DeleteUserClaim, LagPods, LagClaims, StallOperator}, 20
 	c.Persistent, c.Nodes = true, max(c.Nodes, 5, c.Size)
+}
+
+// resizing has a size that changes all the time, and whether there is a PodDisruptionBudget with it.
+func resizing(c *Config) {
+	c.Kinds, c.Faults, c.Meddles = []FaultKind{EditSize, EditSize, EditSize, StallOperator}, 40, 40
+	c.Nodes = max(c.Nodes, 5)
 }
 
 // leadLeaving moves the lead to members that are about to leave.

@@ -230,7 +230,7 @@ func (a *restoreAPI) Delete(ctx context.Context, o client.Object, options ...cli
 			if c == nil {
 				return apierrors.NewNotFound(volumes, x.Name)
 			}
-			if unmet(how.Preconditions, c.uid, resourceVersion(c.changes)) {
+			if unmet(how.Preconditions, c.uid, resourceVersion(c.revision)) {
 				return apierrors.NewConflict(volumes, x.Name, errConflict)
 			}
 			a.checkDrop(c)
@@ -341,7 +341,7 @@ func (a *restoreAPI) patchClaim(name string, how client.Patch) error {
 	if err := patched(a.w.claimAsObject(&c.claimObject), how, &next); err != nil {
 		return invalid("PersistentVolumeClaim", name)
 	}
-	if next.ResourceVersion != resourceVersion(c.changes) {
+	if next.ResourceVersion != resourceVersion(c.revision) {
 		return apierrors.NewConflict(volumes, name, errConflict)
 	}
 	a.checkRelabel(c, &next)

@@ -31,8 +31,8 @@ func (s *restorer) createCluster(o *v1beta2.EtcdCluster) error {
 		return apierrors.NewAlreadyExists(clusters, o.Name)
 	}
 	s.checkBase("an EtcdCluster is made")
-	if s.of.gone {
-		w.fail("S12", "restore %s makes an EtcdCluster, and its EtcdRestore is gone", s.of.uid)
+	if s.looks.restore.DeletionTimestamp != nil {
+		w.fail("S12", "restore %s makes an EtcdCluster, and its EtcdRestore is being deleted", s.of.uid)
 	}
 	w.say("restore %s makes the EtcdCluster", s.of.uid)
 	w.awaited, w.cluster.gone = false, false
@@ -71,6 +71,6 @@ func (a *restoreAPI) createSeedClaim(p *corev1.PersistentVolumeClaim) error {
 	c := a.w.createClaim(p.Name)
 	c.set(p.DeepCopy())
 	c.capacity = c.requested
-	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.changes)
+	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.revision)
 	return nil
 }

@@ -23,24 +23,37 @@ type restoreLooks struct {
 	looked bool
 	// ready are the seeds that were ready to start when their Pod was read.
 	ready map[string]bool
-	// observed are the uids of what its first look has found, by kind and name, and volumes how
-	// often those had changed that it has read live since.
+	// observed are the uids of what its first look has found, by kind and name, and volumes the
+	// revisions of those that it has read live since.
 	observed map[string]string
 	volumes  map[string]int
-	// pods are those of its last live list, by uid.
-	pods map[string]bool
-	// base is the resourceVersion of the EtcdRestore from which it has decided, read that of the
-	// last live read.
-	base, read string
+	// base is the resourceVersion of the EtcdRestore from which it has decided.
+	base string
+	// restore is the EtcdRestore as it was last read live, which begins an action; nil if it was
+	// not, or was not there. pods are those of the last live list since, by uid; nil if there was none.
+	restore *v1beta2.EtcdRestore
+	pods    map[string]bool
+}
+
+// shows reports whether its last look at Pods, if it has looked, has found one.
+func (l *restoreLooks) shows(p *pod) bool { return l.pods == nil || l.pods[p.uid] }
+
+// seed is the name of the seed that was recorded when it last read the EtcdRestore live: a request
+// that lands late may find another one there.
+func (l *restoreLooks) seed() string {
+	if l.restore == nil {
+		return ""
+	}
+	return l.restore.Status.SeedMember
 }
 
 // note notes a live read.
 func (s *restorer) note(o client.Object, name string) {
 	switch o.(type) {
 	case *v1beta2.EtcdRestore:
-		s.looks.read = ""
+		s.looks.restore, s.looks.pods = nil, nil
 		if r := s.w.restoreOf(name); r != nil {
-			s.looks.read = r.object.ResourceVersion
+			s.looks.restore = r.object
 		}
 	case *v1beta2.EtcdCluster:
 		s.looks.fence, s.looks.looked = s.w.cluster.fence, true
@@ -55,7 +68,7 @@ func (s *restorer) note(o client.Object, name string) {
 			s.looks.volumes = map[string]int{}
 		}
 		if c := s.w.claim(name); c != nil {
-			s.looks.volumes[name] = c.changes
+			s.looks.volumes[name] = c.revision
 		}
 	default: // nothing rests on it
 	}
@@ -82,7 +95,7 @@ func (s *restorer) checkObserved(what string, o client.Object, uid string) {
 
 // checkBase: the EtcdRestore was read right before an effect, and was as it was decided on (S11).
 func (s *restorer) checkBase(what string) {
-	if s.looks.read != s.looks.base {
+	if read := s.looks.restore; read == nil || read.ResourceVersion != s.looks.base {
 		s.w.fail("S11", "%s by restore %s, which has changed", what, s.of.uid)
 	}
 }
@@ -95,17 +108,18 @@ func (s *restorer) checkLeft(what string) {
 	}
 }
 
-// hasStarted reports whether a restore's seed has had its start permit: an old member that somebody
-// creates again is stopped at once then.
-func (w *world) hasStarted(r *restore) bool {
-	p := w.pod(r.object.Status.SeedMember)
-	return p != nil && p.snapshot == r.uid && p.object.Annotations[v1beta2.AnnotationRestorePermit] != r.uid+simulated.Prepare
+// hasStarted reports whether the seed that it has read of has had its start permit: an old member
+// that somebody creates again is stopped at once then.
+func (s *restorer) hasStarted() bool {
+	p := s.w.pod(s.looks.seed())
+	return p != nil && p.snapshot == s.of.uid && p.object.Annotations[v1beta2.AnnotationRestorePermit] != s.of.uid+simulated.Prepare
 }
 
-// stopsFirst reports whether members are stopped before a seed is made.
-func (w *world) stopsFirst(r *restore) bool {
-	p := w.pod(r.object.Status.SeedMember)
-	return r.object.Spec.StopMembers == v1beta2.StopMembersFirst && (p == nil || p.deleting != never)
+// stopsFirst reports whether members are stopped before a seed is made: it has found none, or one
+// that is being deleted.
+func (s *restorer) stopsFirst() bool {
+	p := s.w.pod(s.looks.seed())
+	return s.looks.restore.Spec.StopMembers == v1beta2.StopMembersFirst && (p == nil || p.deleting != never || s.looks.observed[kindAndName(p.object)] == "")
 }
 
 // checkStop: a seed that is handed over is not deleted (S12), and old members are stopped only for
@@ -113,17 +127,18 @@ func (w *world) stopsFirst(r *restore) bool {
 func (s *restorer) checkStop(p *pod) {
 	s.checkLeft("Pod " + p.name + " is deleted")
 	s.checkObserved("is deleted", p.object, p.uid)
-	r := s.of
+	r, read := s.of, s.looks.restore
 	switch {
+	case read == nil: // checkLeft tells
 	case p.snapshot != "":
 		if s.looks.fence.Seeded == r.uid+"/"+p.name+"/"+p.uid {
 			s.w.fail("S12", "seed %s is deleted by restore %s, which has handed it over", p.name, r.uid)
 		}
-	case r.object.Status.Snapshot == nil:
+	case read.Status.Snapshot == nil:
 		s.w.fail("S7", "member %s is stopped by restore %s, whose snapshot is not verified", p.name, r.uid)
-	case r.object.DeletionTimestamp != nil || r.object.Status.SeedMember == "" || s.w.cluster.fence.By != r.uid || s.w.hasStarted(r) || s.w.stopsFirst(r):
-	case p.deleting == never && s.w.anyServes() && !s.looks.ready[r.object.Status.SeedMember]:
-		s.w.fail("S7", "member %s is stopped for seed %s, which is not ready to start", p.name, r.object.Status.SeedMember)
+	case read.DeletionTimestamp != nil || s.looks.seed() == "" || s.w.cluster.fence.By != r.uid || s.hasStarted() || s.stopsFirst():
+	case p.deleting == never && s.w.anyServes() && !s.looks.ready[s.looks.seed()]:
+		s.w.fail("S7", "member %s is stopped for seed %s, which is not ready to start", p.name, s.looks.seed())
 	}
 }
 
@@ -146,7 +161,7 @@ func (s *restorer) checkDrop(c *claim) {
 	case c.retired == r.uid && !r.grown && !s.w.isWhole(r):
 		s.w.fail("S7", "volume %s of an old member is deleted, and the cluster that restore %s made has not been whole", c.name, r.uid)
 	case c.retired == r.uid:
-	case c.object.Labels[v1beta2.LabelCluster] != "" && !s.made(c.name):
+	case c.object.Labels[v1beta2.LabelCluster] != "" && c.name != s.looks.seed():
 		s.w.fail("S7", "volume %s is deleted by restore %s, whose seed's it is not", c.name, r.uid)
 	default:
 		s.checkLeft("volume " + c.name + " is deleted")
@@ -156,15 +171,12 @@ func (s *restorer) checkDrop(c *claim) {
 	}
 }
 
-// made reports whether a name is that of the restore's seed.
-func (s *restorer) made(name string) bool { return s.of.object.Status.SeedMember == name }
-
 // checkRelabel: volumes are retired, and given back, while the cluster is left to the restore, and
 // only those whose members are being stopped (S7, S12).
 func (s *restorer) checkRelabel(c *claim, next *corev1.PersistentVolumeClaim) {
 	s.checkLeft("the label of volume " + c.name + " is changed")
 	s.checkObserved("gets another label", c.object, c.uid)
-	if s.looks.volumes[c.name] != c.changes {
+	if s.looks.volumes[c.name] != c.revision {
 		s.w.fail("S11", "the label of volume %s is changed by restore %s, and it has changed since it was read", c.name, s.of.uid)
 	}
 	retires := c.retired == "" && next.Labels[v1beta2.LabelRetiredBy] != ""
@@ -188,7 +200,7 @@ func (s *restorer) checkPermitted(p *pod, next *corev1.Pod) {
 	}
 	s.checkLeft("seed " + p.name + " gets its start permit")
 	for _, q := range s.w.pods {
-		if q == p || !s.looks.pods[q.uid] || q.deleting != never && (s.of.force || q.finished) || q.owner != s.w.cluster.number {
+		if q == p || !s.looks.shows(q) || q.deleting != never && (s.of.force || q.finished) || q.owner != s.w.cluster.number {
 			continue
 		}
 		if r := s.w.runOf(q.uid); r != nil && r.etcd != nil || q.deleting == never {
@@ -252,7 +264,8 @@ func (s *restorer) mark(marks map[string]string) {
 	}
 }
 
-// checkGivenBack: a fence is lifted when all is given back (S7, S12).
+// checkGivenBack: a fence is lifted when all is given back, as far as its last look has shown
+// (S7, S12).
 func (s *restorer) checkGivenBack() {
 	for _, c := range s.w.claims {
 		if c.retired == s.of.uid && !c.deleting {
@@ -260,20 +273,27 @@ func (s *restorer) checkGivenBack() {
 		}
 	}
 	for _, p := range s.w.pods {
-		if p.snapshot == s.of.uid && p.deleting == never {
+		if s.looks.shows(p) && p.snapshot == s.of.uid && p.deleting == never {
 			s.w.fail("S12", "restore %s lifts its fence, and its seed %s runs", s.of.uid, p.name)
 		}
 	}
 }
 
-// checkOffered: what is handed over is never restored again: its permit was withdrawn (S2).
+// isGivenUp reports whether the shipped code has recorded another seed than this one.
+func (r *restore) isGivenUp(seed string) bool {
+	return r.object != nil && r.object.Status.SeedMember != seed
+}
+
+// checkOffered: what is handed over is never restored again: its permit was withdrawn (S2). It is
+// the seed that was recorded when the EtcdRestore was read; one that was given up since is not
+// adopted (checkAdoption).
 func (s *restorer) checkOffered(name, uid string) {
 	p := s.w.pod(name)
 	if p != nil && p.uid == uid && p.object.Annotations[v1beta2.AnnotationRestorePermit] != "" {
 		s.w.fail("S2", "seed %s is handed over with its start permit", name)
 	}
-	if t := s.of.object.Status.SeedMember; t != name {
-		s.w.fail("S11", "seed %s is handed over, and %q is recorded", name, t)
+	if read := s.looks.seed(); read != name {
+		s.w.fail("S11", "seed %s is handed over, and %q was recorded", name, read)
 	}
 }
 

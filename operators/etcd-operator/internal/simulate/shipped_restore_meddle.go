@@ -10,6 +10,7 @@ import (
 // the EtcdRestore or meddles with other objects, the Pod that the call is about is gone, or the
 // seed's container ends.
 func (w *world) meddleRestore(s *restorer) {
+	w.intrudeRestore(s)
 	if w.calm || w.settling || w.cfg.Deletes && w.meddleWithMarks(s) || !w.random.chance(w.cfg.Meddles) {
 		return
 	}
@@ -54,7 +55,7 @@ func (w *world) meddleWithMarks(s *restorer) bool {
 	switch {
 	case o.DeletionTimestamp == nil && w.random.chance(percent):
 		w.deleteRestore(s.of)
-	case s.next == readsCluster && s.looks.read != "" && w.isUnderWay(s.of) && w.random.chance(80): // act's own look
+	case s.next == readsCluster && s.looks.restore != nil && w.isUnderWay(s.of) && w.random.chance(80): // act's own look
 		w.landOne(func(l late) bool { return l.marks == s.of.uid })
 	case s.next == marksCluster && w.random.chance(40):
 		w.wholeReconcile(w.operators[0])

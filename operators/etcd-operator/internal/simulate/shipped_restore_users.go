@@ -51,7 +51,7 @@ func (w *world) replacePod(p *pod) {
 func (p *pod) anew() *pod {
 	return &pod{
 		object: p.object, name: p.name, role: p.role, permit: p.permit, persistent: p.persistent, version: p.version, repository: p.repository,
-		template: p.template, learners: p.learners, quota: p.quota, trust: p.trust, snapshot: p.snapshot,
+		template: p.template, learners: p.learners, quota: p.quota, trust: p.trust, snapshot: p.snapshot, again: true,
 	}
 }
 

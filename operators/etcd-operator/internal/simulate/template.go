@@ -100,6 +100,22 @@ func (w *world) uncordonForRoom() {
 	for i := range w.nodes {
 		w.nodes[i].cordoned = false
 	}
+	w.addNodes(needed)
+}
+
+// addNodes is a person who makes room for the member that is to take the place of one whose claim
+// is being deleted.
+func (w *world) addNodes(needed int) {
+	if !slices.ContainsFunc(w.claims, func(c *claim) bool { return c.deleting && w.pod(c.name) != nil }) {
+		return
+	}
+	for _, n := range w.nodes {
+		needed -= boolInt(!n.gone)
+	}
+	for range needed {
+		w.say("node %s is added", nodeName(len(w.nodes)))
+		w.nodes = append(w.nodes, newNode(len(w.nodes)))
+	}
 }
 
 // recreatePod is the deletion of a member's Pod that is to be recreated.

@@ -138,7 +138,9 @@ func (w *world) tickVolumes() {
 // observeClaim tells of one claim that no restore keeps.
 func (w *world) observeClaim(o *facts.Observation, c *etcdCluster, v *claimObject) {
 	if v.owner != c.number {
-		o.Retained = append(o.Retained, facts.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version, Reseed: v.reseed != ""})
+		if v.retained { // the cache may not show it yet
+			o.Retained = append(o.Retained, facts.Retained{Name: v.name, UID: v.uid, Owner: ownerName(v.owner), Deleting: v.deleting, Version: v.version, Reseed: v.reseed != ""})
+		}
 		o.Cluster.Existed = "volumes of an earlier cluster exist"
 		return
 	}

@@ -36,6 +36,9 @@ type world struct {
 	now    time.Duration
 	step   int
 	serial int // for uids
+	// revision counts the changes of Pods and volumes, as Kubernetes' etcd does: no two of them have
+	// the same resourceVersion, even if one replaces another of its name.
+	revision int
 
 	cluster etcdCluster
 	budget  int // minAvailable of the PodDisruptionBudget; 0 for none
@@ -311,6 +314,11 @@ func (w *world) say(format string, args ...any) {
 func (w *world) uid() string {
 	w.serial++
 	return fmt.Sprintf("u%d", w.serial)
+}
+
+func (w *world) nextRevision() int {
+	w.revision++
+	return w.revision
 }
 
 func (w *world) pod(name string) *pod {
