@@ -1,0 +1,219 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+func (a *App) ctl() *cobra.Command {
+	return a.of("ctl CLUSTER -- ARGS", "Run etcdctl against a cluster, from this machine",
+		`Run etcdctl against a cluster, from this machine, through port-forwards, with the certificate and the
+user that the EtcdCluster names. etcdctl is part of this program. What would go round the operator
+is refused: adding and removing members, and etcd's downgrade.`,
+		examples("ctl example -- get --prefix app/", "ctl example -- endpoint status -w table"),
+		func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if err := refuse(s.cluster, args[1:]); err != nil {
+				return err
+			}
+			t, err := a.tunnel(ctx, s)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			env, done, err := etcdctlEnv(t)
+			if err != nil {
+				return err
+			}
+			defer done()
+			code, err := a.Etcdctl(ctx, args[1:], env)
+			if err == nil && code != 0 {
+				return ExitError{Code: code}
+			}
+			return err
+		}, cobra.MinimumNArgs(2))
+}
+
+// booleans are etcdctl's global flags that take no value.
+var booleans = []string{"--debug", "--hex", "--insecure-transport", "--insecure-discovery", "--insecure-skip-tls-verify", "-h", "--help"}
+
+// words are the first n arguments that are neither flags nor their values, as cobra tells them
+// apart when it looks for a command (stripFlags in its command.go).
+func words(args []string, n int) []string {
+	var out []string
+	for i := 0; i < len(args) && len(out) < n; i++ {
+		arg := args[i]
+		takesNext := strings.HasPrefix(arg, "--") || len(arg) == 2 // -wjson has its value in itself
+		switch {
+		case arg == "--":
+			return out
+		case arg == "":
+		case !strings.HasPrefix(arg, "-"):
+			out = append(out, arg)
+		case takesNext && !strings.Contains(arg, "=") && !slices.Contains(booleans, arg):
+			i++
+		}
+	}
+	return out
+}
+
+// refuse says why etcdctl is not run with these arguments: what the operator does is the
+// operator's. Members that it does not manage can be removed: it asks for that itself.
+func refuse(c *v1beta2.EtcdCluster, args []string) error {
+	called := words(args, 3)
+	if len(called) == 0 {
+		return nil
+	}
+	verb, target := "", ""
+	if len(called) > 1 {
+		verb = called[1]
+	}
+	if len(called) > 2 {
+		target = called[2]
+	}
+	switch {
+	case called[0] == "member" && (verb == "add" || verb == "promote"):
+		return fmt.Errorf("etcdctl member %s goes round the operator, which adds members itself: kubectl scale etcd %s --replicas=N", verb, c.Name)
+	case called[0] == "member" && (verb == "remove" || verb == "update"):
+		isUnmanaged := slices.ContainsFunc(c.Status.MemberDetails, func(m v1beta2.MemberDetail) bool { return m.Unmanaged && m.ID == target })
+		if isUnmanaged && meta.IsStatusConditionTrue(c.Status.Conditions, v1beta2.ConditionUnmanagedMembers) {
+			return nil
+		}
+		return fmt.Errorf("etcdctl member %s goes round the operator, which replaces lost members itself: kubectl scale etcd %s --replicas=N for fewer", verb, c.Name)
+	case called[0] == "downgrade" && (verb == "enable" || verb == "cancel"):
+		return fmt.Errorf("etcdctl downgrade %s goes round the operator: %s upgrade %s VERSION", verb, Name, c.Name)
+	}
+	return nil
+}
+
+// etcdctlEnv are the variables by which etcdctl reaches the members. Certificates are in files
+// that only this user can read, until done.
+func etcdctlEnv(t *tunnel.Tunnel) (env []string, done func(), err error) {
+	scheme, done := "http", func() {}
+	if t.Identity.TLS != nil {
+		scheme = "https"
+		dir, err := os.MkdirTemp("", "kubectl-etcd-*")
+		if err != nil {
+			return nil, nil, err
+		}
+		done = func() { os.RemoveAll(dir) }
+		cert, key, ca := etcdclient.TLSKeys(t.Identity.Files)
+		for variable, name := range map[string]string{"ETCDCTL_CERT": cert, "ETCDCTL_KEY": key, "ETCDCTL_CACERT": ca} {
+			content, ok := t.Identity.Files[name]
+			if !ok {
+				continue
+			}
+			file := filepath.Join(dir, name)
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				done()
+				return nil, nil, err
+			}
+			env = append(env, variable+"="+file)
+		}
+	}
+	var endpoints []string
+	for _, m := range t.Members {
+		// The members' certificates are for localhost, too.
+		endpoints = append(endpoints, scheme+"://"+net.JoinHostPort("localhost", strconv.Itoa(m.Port)))
+	}
+	env = append(env, "ETCDCTL_ENDPOINTS="+strings.Join(endpoints, ","))
+	if user := t.Identity.Credentials; user.Password != "" {
+		env = append(env, "ETCDCTL_USER="+user.Username, "ETCDCTL_PASSWORD="+user.Password)
+	}
+	slices.Sort(env)
+	return env, done, nil
+}
+
+func (a *App) portForward() *cobra.Command {
+	var port int
+	cmd := a.of("port-forward CLUSTER [MEMBER]", "Forward a local port to a member",
+		`Forward a port of this machine to a member's client port, until Ctrl-C: to the member that is named,
+or to one that serves, and to another one when that is lost.`,
+		examples("port-forward example", "port-forward example --port 12379"), func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			for {
+				s, err := a.open(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				pod, err := a.choosePod(ctx, s, strings.Join(args[1:], ""))
+				if err != nil {
+					return err
+				}
+				forward, err := a.Forward(s.Access)
+				if err != nil {
+					return err
+				}
+				forwarded, err := forward(ctx, pod, port, member.ClientPort)
+				if err != nil {
+					return err
+				}
+				port = forwarded.Local
+				scheme := "http"
+				if s.cluster.ServerTLSSecret() != "" {
+					scheme = "https"
+				}
+				fmt.Fprintf(a.Out, "%s://localhost:%d leads to member %s. Ctrl-C ends it.\n", scheme, port, pod)
+				select {
+				case <-ctx.Done():
+					forwarded.Stop()
+					return nil
+				case <-forwarded.Lost:
+					fmt.Fprintf(a.ErrOut, "The port-forward to member %s is lost.\n", pod)
+				}
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(a.Poll):
+				}
+			}
+		}, cobra.RangeArgs(1, 2))
+	cmd.ValidArgsFunction = a.memberNames
+	cmd.Flags().IntVar(&port, "port", member.ClientPort, "the local port; 0: any that is free")
+	return cmd
+}
+
+// choosePod is the Pod to forward to: the one that is named, or a voter that is ready.
+func (a *App) choosePod(ctx context.Context, s *scene, named string) (string, error) {
+	pods, err := s.Pods(ctx, s.cluster)
+	if err != nil {
+		return "", err
+	}
+	chosen := ""
+	for _, p := range running(pods) {
+		if p.Name == named {
+			return named, nil
+		}
+		if p.Labels[v1beta2.LabelRole] == v1beta2.RoleVoter && kube.IsReady(&p) {
+			chosen = cmp.Or(chosen, p.Name)
+		}
+	}
+	switch {
+	case named != "":
+		return "", fmt.Errorf("the Pod of member %s does not run: %s members %s", named, Name, s.cluster.Name)
+	case chosen == "":
+		return "", fmt.Errorf("no Pod of a voter is ready: %s status %s", Name, s.cluster.Name)
+	}
+	return chosen, nil
+}

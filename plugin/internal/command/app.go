@@ -1,0 +1,309 @@
+// Package command is the command line of kubectl etcd. Each command reads, or asks for a change
+// by the custom resources; none goes round the operators.
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
+)
+
+// Name is how users call the plugin.
+const Name = "kubectl etcd"
+
+// App is what all commands share. What reaches outside comes in here.
+type App struct {
+	genericiooptions.IOStreams
+	// Version is that of the plugin.
+	Version string
+	// Connect reaches Kubernetes as the flags say; in all namespaces the namespace is empty.
+	Connect func(allNamespaces bool) (*kube.Access, error)
+	// Forward opens port-forwards.
+	Forward func(*kube.Access) (tunnel.Forward, error)
+	// Logs reads logs.
+	Logs func(*kube.Access) (ReadLog, error)
+	// Etcdctl runs etcdctl's own command line with these variables, and returns its exit code.
+	Etcdctl func(ctx context.Context, args, env []string) (int, error)
+	Now     func() time.Time
+	// Poll is how often an object is read that is waited for: a second is short enough for a
+	// person who watches, and a negligible load.
+	Poll time.Duration
+}
+
+// groups are the headings of the help.
+var groups = []*cobra.Group{
+	{ID: "look", Title: "Look:"},
+	{ID: "act", Title: "Act:"},
+	{ID: "access", Title: "Access:"},
+	{ID: "data", Title: "Data:"},
+	{ID: "other", Title: "Other:"},
+}
+
+// New makes the command line. Flags are those of kubectl that say which API server it is.
+func New(a *App, flags *genericclioptions.ConfigFlags) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-etcd",
+		Short: "Look after etcd clusters of etcd-operator",
+		Long: `Look after etcd clusters of etcd-operator: see how they are, ask the operators for changes,
+back up and restore, and reach etcd from this machine.`,
+		Example:       example("list", "status example", "diagnose example"),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: Name},
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.ErrOut)
+	if flags != nil {
+		flags.AddFlags(root.PersistentFlags())
+		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "namespace" && f.Name != "context" && f.Name != "kubeconfig" })
+	}
+	root.AddGroup(groups...)
+	for _, c := range []struct {
+		group    string
+		commands []*cobra.Command
+	}{
+		{"look", []*cobra.Command{a.status(), a.list(), a.members(), a.top(), a.check(), a.events(), a.logs(), a.report(), a.diagnose()}},
+		{"act", []*cobra.Command{a.restart(), a.replace(), a.pause(), a.resume(), a.recover(), a.adoptVolumes(), a.upgrade(), a.certs(), a.moveLeader(), a.defrag()}},
+		{"access", []*cobra.Command{a.ctl(), a.portForward(), a.connect()}},
+		{"data", []*cobra.Command{a.backup(), a.backups(), a.verify(), a.restore(), a.snapshot()}},
+		{"other", []*cobra.Command{a.install(), a.version(), a.completion(root)}},
+	} {
+		for _, command := range c.commands {
+			command.GroupID = c.group
+			root.AddCommand(command)
+		}
+	}
+	root.SetHelpCommandGroupID("other")
+	return root
+}
+
+// example shows calls, indented as cobra wants them.
+func example(calls ...string) string {
+	for i, call := range calls {
+		calls[i] = "  " + Name + " " + call
+	}
+	return strings.Join(calls, "\n")
+}
+
+// ErrNotConfirmed is returned when the user does not want what a command would do.
+var ErrNotConfirmed = errors.New("not confirmed, so nothing was changed: answer y, or give --yes")
+
+// confirmation is the flag --yes.
+type confirmation struct{ yes bool }
+
+func (c *confirmation) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do it without asking")
+}
+
+// confirm says what will be done, and asks.
+func (a *App) confirm(c confirmation, format string, args ...any) error {
+	fmt.Fprintf(a.ErrOut, format+"\n", args...)
+	if c.yes {
+		return nil
+	}
+	fmt.Fprint(a.ErrOut, "Continue? [y/N] ")
+	answer, err := bufio.NewReader(a.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintln(a.ErrOut)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return ErrNotConfirmed
+}
+
+// output is the flag -o.
+type output struct{ value string }
+
+func (o *output) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.value, "output", "o", "", "output format: json, yaml or wide")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(completions(screen.Formats), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func completions(values []string) []cobra.Completion { return values }
+
+// waiting are the flags of a command that waits for what it has asked for.
+type waiting struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (w *waiting) addTo(cmd *cobra.Command, timeout time.Duration) {
+	cmd.Flags().BoolVar(&w.wait, "wait", true, "wait until it is done, and show the progress")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", timeout, "how long to wait")
+}
+
+// errTimeout says that the wait ended, and not the work.
+var errTimeout = errors.New("not done yet: the operator goes on, and kubectl etcd status shows how far it is")
+
+// await reads by look until it is done, and shows each new line of progress.
+func (a *App) await(ctx context.Context, w waiting, look func(context.Context) (progress string, done bool, err error)) error {
+	if !w.wait {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, errTimeout)
+	defer cancel()
+	shown := ""
+	for {
+		progress, done, err := look(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch {
+		case isTransient(err):
+			progress, done = fmt.Sprintf("the API server does not answer, trying again: %v", err), false
+		case err != nil:
+			return err
+		}
+		if progress != "" && progress != shown {
+			fmt.Fprintf(a.ErrOut, "%s  %s\n", a.Now().Format(time.TimeOnly), progress)
+			shown = progress
+		}
+		if done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(a.Poll):
+		}
+	}
+}
+
+// isTransient reports whether an API server that could not be asked may answer in a moment: it
+// restarts, has too much to do, or the connection broke.
+func isTransient(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
+}
+
+// progress shows a line at most each second.
+type progress struct {
+	a    *App
+	last time.Time
+}
+
+func (p *progress) show(format string, args ...any) {
+	if now := p.a.Now(); now.Sub(p.last) >= time.Second {
+		fmt.Fprintf(p.a.ErrOut, format+"\n", args...)
+		p.last = now
+	}
+}
+
+// scene is a cluster with what belongs to it.
+type scene struct {
+	*kube.Access
+	cluster *v1beta2.EtcdCluster
+}
+
+// open reads the cluster of a command.
+func (a *App) open(ctx context.Context, name string) (*scene, error) {
+	access, err := a.Connect(false)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := access.Cluster(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &scene{Access: access, cluster: cluster}, nil
+}
+
+// running are the Pods that can be reached.
+func running(pods []corev1.Pod) []corev1.Pod {
+	var out []corev1.Pod
+	for _, p := range pods {
+		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// tunnel opens port-forwards to the cluster's members.
+func (a *App) tunnel(ctx context.Context, s *scene) (*tunnel.Tunnel, error) {
+	pods, err := s.Pods(ctx, s.cluster)
+	if err != nil {
+		return nil, err
+	}
+	forward, err := a.Forward(s.Access)
+	if err != nil {
+		return nil, err
+	}
+	return tunnel.Open(ctx, s.Access, s.cluster, running(pods), forward)
+}
+
+// clusterNames completes the name of an EtcdCluster as the first argument.
+func (a *App) clusterNames(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.names(cmd.Context(), &v1beta2.EtcdClusterList{}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// names are those of the objects of a kind, for completion: what cannot be read is not offered.
+func (a *App) names(ctx context.Context, list client.ObjectList) []cobra.Completion {
+	access, err := a.Connect(false)
+	if err != nil {
+		return nil
+	}
+	if err := access.List(ctx, list, client.InNamespace(access.Namespace)); err != nil {
+		return nil
+	}
+	var names []cobra.Completion
+	switch l := list.(type) {
+	case *v1beta2.EtcdClusterList:
+		for _, c := range l.Items {
+			names = append(names, c.Name)
+		}
+	case *v1beta2.EtcdBackupList:
+		for _, b := range l.Items {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// of makes a command about one cluster.
+func (a *App) of(use, short, long string, examples []string, run func(cmd *cobra.Command, args []string) error, args cobra.PositionalArgs) *cobra.Command {
+	if long == "" {
+		long = short + "."
+	}
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example(examples...), Args: args,
+		DisableFlagsInUseLine: true, ValidArgsFunction: a.clusterNames, RunE: run,
+	}
+}
+
+// examples lists the calls of a help text.
+func examples(calls ...string) []string { return calls }
+
+// ExitError ends the program with a code of its own: that of etcdctl, or of a check that found
+// something. What is wrong has been shown.
+type ExitError struct{ Code int }
+
+func (e ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }

@@ -1,0 +1,232 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+)
+
+// source is where the manifests are.
+const source = "https://github.com/etcd-operators/etcd-operators/deploy"
+
+// installation are the flags of kubectl etcd install.
+type installation struct {
+	operators          []string
+	source, ref        string
+	registry, tag      string
+	clusterWide, print bool
+}
+
+func (a *App) install() *cobra.Command {
+	var i installation
+	var c confirmation
+	var w waiting
+	cmd := &cobra.Command{
+		Use: "install", Short: "Install or update the operators", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
+		Long: `Install or update the operators, with their CustomResourceDefinitions and Roles, from the manifests in
+deploy: for one namespace, or for all. It does what kubectl apply -k does; from GitHub it needs git.
+An installation by Helm is updated by Helm.`,
+		Example: example("install -n databases", "install --cluster-wide --operators etcd-operator,etcd-backup-operator,etcd-restore-operator",
+			"install --source ./deploy --registry registry.example.com --tag dev", "install --print > operators.yaml"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			access, err := a.Connect(false)
+			if err != nil {
+				return err
+			}
+			objects, err := i.build(access.Namespace)
+			if err != nil {
+				return err
+			}
+			if i.print {
+				return a.printObjects(objects)
+			}
+			if err := a.confirm(c, "%s", i.plan(objects, access.Namespace)); err != nil {
+				return err
+			}
+			for _, o := range objects {
+				if err := apply(ctx, access, o); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.ErrOut, "applied %s %s\n", o.GetKind(), o.GetName())
+			}
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return deployed(ctx, access, objects) }); err != nil || !w.wait {
+				return err
+			}
+			fmt.Fprintf(a.Out, "%s: ready.\n", strings.Join(i.operators, ", "))
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&i.operators, "operators", []string{"etcd-operator"}, "which operators: etcd-operator, etcd-backup-operator, etcd-restore-operator")
+	f.BoolVar(&i.clusterWide, "cluster-wide", false, "for all namespaces, in the namespace etcd-operators: for the objects that have the annotation etcd.database.coreos.com/scope: clusterwide")
+	f.StringVar(&i.source, "source", source, "the folder deploy of the repository, or its URL")
+	f.StringVar(&i.ref, "ref", "main", "the tag or branch, if the source is a URL")
+	f.StringVar(&i.registry, "registry", "", "the registry of the operators' images; default: that of the manifests")
+	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images; default: that of the manifests")
+	f.BoolVar(&i.print, "print", false, "print the objects, and apply nothing")
+	c.addTo(cmd)
+	w.addTo(cmd, 5*time.Minute)
+	return cmd
+}
+
+// build makes the objects of all operators, each once.
+func (i *installation) build(namespace string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, name := range i.operators {
+		if !slices.Contains(operatorNames, name) {
+			return nil, fmt.Errorf("--operators %s is not known: set some of %s", name, strings.Join(operatorNames, ", "))
+		}
+		objects, err := i.buildOne(name, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("build the manifests of %s from %s: %w", name, i.source, err)
+		}
+		for _, o := range objects {
+			isThere := slices.ContainsFunc(all, func(other *unstructured.Unstructured) bool {
+				return other.GetKind() == o.GetKind() && other.GetName() == o.GetName() && other.GetNamespace() == o.GetNamespace()
+			})
+			if !isThere { // several have the same Namespace
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// buildOne makes the objects of one operator by an overlay, as kubectl kustomize does.
+func (i *installation) buildOne(operator, namespace string) ([]*unstructured.Unstructured, error) {
+	dir, err := os.MkdirTemp("", "kubectl-etcd-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	at, err := i.folder(dir, operator)
+	if err != nil {
+		return nil, err
+	}
+	overlay := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{at}}
+	if !i.clusterWide {
+		overlay["namespace"] = namespace
+	}
+	if i.registry != "" || i.tag != "" {
+		image := map[string]string{"name": "ghcr.io/etcd-operators/" + operator}
+		if i.registry != "" {
+			image["newName"] = strings.TrimSuffix(i.registry, "/") + "/" + operator
+		}
+		if i.tag != "" {
+			image["newTag"] = i.tag
+		}
+		overlay["images"] = []any{image}
+	}
+	data, err := yaml.Marshal(overlay)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), data, 0o600); err != nil {
+		return nil, err
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, r := range built.Resources() {
+		data, err := r.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(data); err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+	return objects, nil
+}
+
+// folder is that of an operator, as an overlay in dir names it.
+func (i *installation) folder(dir, operator string) (string, error) {
+	sub := operator
+	if i.clusterWide {
+		sub += "/cluster-wide"
+	}
+	if strings.Contains(i.source, "://") {
+		return strings.TrimSuffix(i.source, "/") + "/" + sub + "?ref=" + i.ref, nil
+	}
+	local, err := filepath.Abs(filepath.Join(i.source, sub))
+	if err != nil {
+		return "", err
+	}
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	}
+	return filepath.Rel(dir, local)
+}
+
+// plan says what is applied.
+func (i *installation) plan(objects []*unstructured.Unstructured, namespace string) string {
+	where := "for namespace " + namespace
+	if i.clusterWide {
+		where = "for all namespaces"
+	}
+	var lines []string
+	for _, o := range objects {
+		lines = append(lines, fmt.Sprintf("  %s %s", o.GetKind(), o.GetName()))
+	}
+	return fmt.Sprintf("This installs or updates %s %s, from %s:\n%s", strings.Join(i.operators, ", "), where, i.source, strings.Join(lines, "\n"))
+}
+
+func (a *App) printObjects(objects []*unstructured.Unstructured) error {
+	for _, o := range objects {
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "---\n%s", data)
+	}
+	return nil
+}
+
+// apply applies one object. Fields that kubectl apply has set before become this program's.
+func apply(ctx context.Context, access *kube.Access, o *unstructured.Unstructured) error {
+	if err := access.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(kube.FieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// deployed tells how many of the operators' Deployments are ready.
+func deployed(ctx context.Context, access *kube.Access, objects []*unstructured.Unstructured) (string, bool, error) {
+	var waits []string
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		d := &appsv1.Deployment{}
+		if err := access.Get(ctx, client.ObjectKeyFromObject(o), d); err != nil {
+			return "", false, fmt.Errorf("read Deployment %s: %w", o.GetName(), err)
+		}
+		wanted := int32(1)
+		if d.Spec.Replicas != nil {
+			wanted = *d.Spec.Replicas
+		}
+		if d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < wanted || d.Status.AvailableReplicas < wanted {
+			waits = append(waits, fmt.Sprintf("Deployment %s: %d of %d replicas are ready", d.Name, d.Status.AvailableReplicas, wanted))
+		}
+	}
+	return strings.Join(waits, "; "), len(waits) == 0, nil
+}

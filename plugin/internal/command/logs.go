@@ -1,0 +1,146 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operators/etcd-operators/plugin/internal/etcdlog"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+)
+
+// ReadLog opens the log of a container.
+type ReadLog func(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
+
+// maxLine is the longest line of a log that is shown: etcd logs slow requests with their keys.
+const maxLine = 1 << 20
+
+func (a *App) logs() *cobra.Command {
+	var follow, pretty, previous, operator bool
+	var tail int64
+	var since time.Duration
+	cmd := a.of("logs CLUSTER [MEMBER...]", "Show etcd's log of all members, or the operators'",
+		`Show etcd's log of all members, or of those that are named, each line with its member. With --operator
+it shows the log of the operators that can be seen.`,
+		examples("logs example --pretty", "logs example example-bbbbbbbbbb -f --tail 20", "logs example --operator --since 1h"),
+		func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			pods, err := a.logPods(ctx, s, args[1:], operator)
+			if err != nil {
+				return err
+			}
+			read, err := a.Logs(s.Access)
+			if err != nil {
+				return err
+			}
+			options := corev1.PodLogOptions{Follow: follow, Previous: previous}
+			if tail >= 0 {
+				options.TailLines = &tail
+			}
+			if since > 0 {
+				seconds := int64(since.Seconds())
+				options.SinceSeconds = &seconds
+			}
+			return a.showLogs(ctx, read, pods, options, pretty)
+		}, cobra.MinimumNArgs(1))
+	cmd.ValidArgsFunction = a.memberNames
+	f := cmd.Flags()
+	f.BoolVarP(&follow, "follow", "f", false, "go on with new lines")
+	f.BoolVar(&pretty, "pretty", false, "show the lines for people, rather than as JSON")
+	f.BoolVarP(&previous, "previous", "p", false, "of the container before its last restart")
+	f.BoolVar(&operator, "operator", false, "of the operators, rather than of etcd")
+	f.Int64Var(&tail, "tail", -1, "how many of the last lines of each; -1: all")
+	f.DurationVar(&since, "since", 0, "only lines that are not older, such as 10m")
+	return cmd
+}
+
+// logPods are the Pods whose logs are shown.
+func (a *App) logPods(ctx context.Context, s *scene, named []string, ofOperators bool) ([]corev1.Pod, error) {
+	if ofOperators {
+		pods := operators(ctx, s.Access)
+		if len(pods) == 0 {
+			return nil, fmt.Errorf("no operator can be seen in the namespaces %s and etcd-operators", s.Namespace)
+		}
+		return pods, nil
+	}
+	pods, err := s.Pods(ctx, s.cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range named {
+		if !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("%s has no Pod %s: %s members %s", s.title(), name, Name, s.cluster.Name)
+		}
+	}
+	if len(named) > 0 {
+		pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !slices.Contains(named, p.Name) })
+	}
+	if len(pods) == 0 {
+		return nil, fmt.Errorf("%s has no Pods", s.title())
+	}
+	return pods, nil
+}
+
+// showLogs shows the logs of Pods: one after the other, or, if they are followed, side by side.
+func (a *App) showLogs(ctx context.Context, read ReadLog, pods []corev1.Pod, options corev1.PodLogOptions, pretty bool) error {
+	var mu sync.Mutex
+	show := func(p *corev1.Pod) error {
+		stream, err := read(ctx, p.Namespace, p.Name, &options)
+		if err != nil {
+			return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
+		}
+		defer stream.Close()
+		lines := bufio.NewScanner(stream)
+		lines.Buffer(nil, maxLine)
+		for lines.Scan() {
+			line := lines.Text()
+			if pretty {
+				line = etcdlog.Pretty(line)
+			}
+			if len(pods) > 1 {
+				line = p.Name + "  " + line
+			}
+			mu.Lock()
+			fmt.Fprintln(a.Out, line)
+			mu.Unlock()
+		}
+		if err := lines.Err(); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
+		}
+		return nil
+	}
+	failures := make([]error, len(pods))
+	var all sync.WaitGroup
+	for i := range pods {
+		if options.Follow {
+			all.Go(func() { failures[i] = show(&pods[i]) })
+			continue
+		}
+		failures[i] = show(&pods[i])
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+// LogsOf reads logs through the API server.
+func LogsOf(access *kube.Access) (ReadLog, error) {
+	clients, err := access.Clients()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return clients.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
+	}, nil
+}

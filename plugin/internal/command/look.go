@@ -1,0 +1,314 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/runbook"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// refresh is how often a screen is drawn again.
+const refresh = 2 * time.Second
+
+// askTimeout bounds the questions to etcd for one screen.
+const askTimeout = 20 * time.Second
+
+func (a *App) list() *cobra.Command {
+	var o output
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the clusters", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
+		Long:    "List the clusters: how many members serve, whether they can be written to, and what the operator is doing.",
+		Example: example("list", "list -A -o wide"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			access, err := a.Connect(all)
+			if err != nil {
+				return err
+			}
+			clusters := &v1beta2.EtcdClusterList{}
+			if err := access.List(cmd.Context(), clusters, client.InNamespace(access.Namespace)); err != nil {
+				if meta.IsNoMatchError(err) {
+					return fmt.Errorf("the API server does not know the kind EtcdCluster: install the operators with %s install", Name)
+				}
+				return fmt.Errorf("list EtcdClusters: %w", err)
+			}
+			return a.print(o, clusters, func(f screen.Format) error {
+				if len(clusters.Items) == 0 {
+					where := "in namespace " + access.Namespace
+					if all {
+						where = "in any namespace"
+					}
+					fmt.Fprintf(a.ErrOut, "There is no EtcdCluster %s.\n", where)
+					return nil
+				}
+				return screen.ClusterTable(clusters.Items, all, a.Now()).Print(a.Out, f)
+			})
+		},
+	}
+	o.addTo(cmd)
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "of all namespaces")
+	return cmd
+}
+
+// print writes a value in the format of -o, or shows it.
+func (a *App) print(o output, value any, show func(screen.Format) error) error {
+	f, err := screen.ParseFormat(o.value)
+	if err != nil {
+		return err
+	}
+	if list, ok := value.(*v1beta2.EtcdClusterList); ok {
+		list.APIVersion, list.Kind = v1beta2.GroupVersion.String(), "EtcdClusterList"
+	}
+	return screen.Print(a.Out, f, value, func() error { return show(f) })
+}
+
+func (a *App) members() *cobra.Command {
+	var o output
+	var etcd asking
+	cmd := a.of("members CLUSTER", "List the members of a cluster",
+		"List the members of a cluster, with what each one says of itself: its role, revision, raft lag and database.",
+		examples("members example", "members example -o wide", "members example --ask-etcd=false"),
+		func(cmd *cobra.Command, args []string) error {
+			s, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			seen, err := a.see(cmd.Context(), s, etcd)
+			if err != nil {
+				return err
+			}
+			members := screen.Members(s.cluster, seen.Pods, seen.Answers)
+			return a.print(o, members, func(f screen.Format) error {
+				if seen.NotAsked != "" {
+					fmt.Fprintf(a.ErrOut, "etcd was not asked: %s\n", seen.NotAsked)
+				}
+				return screen.MemberTable(members).Print(a.Out, f)
+			})
+		}, cobra.ExactArgs(1))
+	o.addTo(cmd)
+	etcd.addTo(cmd)
+	return cmd
+}
+
+// asking is the flag that says whether etcd itself is asked.
+type asking struct{ ask bool }
+
+func (e *asking) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&e.ask, "ask-etcd", true, "ask the members themselves, through port-forwards; needs the right to read the Secrets that the EtcdCluster names")
+}
+
+// see reads all that belongs to a cluster. Where etcd cannot be asked, it says why.
+func (a *App) see(ctx context.Context, s *scene, etcd asking) (screen.Seen, error) {
+	seen := screen.Seen{Seen: runbook.Seen{Cluster: s.cluster, Now: a.Now()}}
+	var err error
+	if seen.Pods, err = s.Pods(ctx, s.cluster); err != nil {
+		return seen, err
+	}
+	if seen.Backups, err = s.Backups(ctx, s.cluster.Name); err != nil {
+		return seen, err
+	}
+	if seen.Restores, err = s.Restores(ctx, s.cluster.Name); err != nil {
+		return seen, err
+	}
+	seen.Operators = operators(ctx, s.Access)
+	switch {
+	case !etcd.ask:
+		seen.NotAsked = "--ask-etcd=false"
+	case len(running(seen.Pods)) == 0:
+		seen.NotAsked = "no Pod of a member runs"
+	default:
+		if seen.Answers, err = a.ask(ctx, s); err != nil {
+			seen.NotAsked = err.Error()
+		}
+	}
+	return seen, nil
+}
+
+// ask asks each member what it knows.
+func (a *App) ask(ctx context.Context, s *scene) (map[string]etcdclient.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	t, err := a.tunnel(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	answers := etcdclient.Client{Deadline: askTimeout / 4}.Ask(t.Context(ctx), t.Endpoints())
+	for name, err := range t.Failed {
+		answers[name] = etcdclient.Answer{Trouble: err.Error()}
+	}
+	return answers, nil
+}
+
+// operators are the operators' Pods of the namespace and of the installation for all namespaces;
+// none where they cannot be listed.
+func operators(ctx context.Context, access *kube.Access) []corev1.Pod {
+	var all []corev1.Pod
+	for _, namespace := range []string{access.Namespace, "etcd-operators"} {
+		list := &corev1.PodList{}
+		if err := access.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			continue
+		}
+		for _, p := range list.Items {
+			if isOperator(&p) && !slices.ContainsFunc(all, func(o corev1.Pod) bool { return o.UID == p.UID && o.Name == p.Name }) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// operatorNames are the values of the label app.kubernetes.io/name of the operators' Pods.
+var operatorNames = []string{"etcd-operator", "etcd-backup-operator", "etcd-restore-operator"}
+
+func isOperator(p *corev1.Pod) bool {
+	return slices.Contains(operatorNames, p.Labels[v1beta2.LabelName])
+}
+
+func (a *App) status() *cobra.Command {
+	var o output
+	var etcd asking
+	var watch bool
+	cmd := a.of("status CLUSTER", "Show how a cluster is, on one screen",
+		`Show how a cluster is, on one screen: whether it serves, what the operator is doing and why, what
+you should do, its members with roles, versions, revision, raft lag and database, alarms,
+certificates, backups and their recovery point.`,
+		examples("status example", "status example -w", "status example -o yaml"),
+		func(cmd *cobra.Command, args []string) error {
+			f, err := screen.ParseFormat(o.value)
+			if err != nil {
+				return err
+			}
+			for {
+				s, err := a.open(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				seen, err := a.see(cmd.Context(), s, etcd)
+				if err != nil {
+					return err
+				}
+				status := screen.StatusOf(seen)
+				if watch && f == screen.Text {
+					fmt.Fprint(a.Out, clearScreen)
+				}
+				if err := screen.Print(a.Out, f, status, func() error { return status.Print(a.Out, f) }); err != nil || !watch {
+					return err
+				}
+				select {
+				case <-cmd.Context().Done():
+					return nil
+				case <-time.After(refresh):
+				}
+			}
+		}, cobra.ExactArgs(1))
+	o.addTo(cmd)
+	etcd.addTo(cmd)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every 2s")
+	return cmd
+}
+
+// clearScreen empties a terminal and puts the cursor at its top.
+const clearScreen = "\x1b[H\x1b[2J"
+
+func (a *App) events() *cobra.Command {
+	var o output
+	var watch bool
+	cmd := a.of("events CLUSTER", "List the events of a cluster, its Pods, volumes, backups and restores",
+		"List the events of a cluster, its Pods, volumes, backups and restores, the newest last. Kubernetes keeps events for an hour.",
+		examples("events example", "events example -w"),
+		func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			events, err := eventsOf(ctx, s)
+			if err != nil {
+				return err
+			}
+			if err := a.print(o, events, func(f screen.Format) error {
+				if len(events) == 0 {
+					fmt.Fprintf(a.ErrOut, "There are no events about %s.\n", args[0])
+					return nil
+				}
+				return screen.EventTable(events, a.Now()).Print(a.Out, f)
+			}); err != nil || !watch {
+				return err
+			}
+			return a.watchEvents(ctx, s, events)
+		}, cobra.ExactArgs(1))
+	o.addTo(cmd)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with new events")
+	return cmd
+}
+
+// watchEvents shows events that were not shown yet.
+func (a *App) watchEvents(ctx context.Context, s *scene, shown []corev1.Event) error {
+	key := func(e corev1.Event) string { return fmt.Sprint(e.UID, e.Name, screen.EventTime(e)) }
+	for {
+		known := map[string]bool{}
+		for _, e := range shown {
+			known[key(e)] = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(refresh):
+		}
+		events, err := eventsOf(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if known[key(e)] {
+				continue
+			}
+			fmt.Fprintf(a.Out, "%s  %-7s  %s  %s/%s  %s\n", screen.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Message)
+		}
+		shown = events
+	}
+}
+
+// eventsOf are the events about a cluster and about what belongs to it, the newest last.
+func eventsOf(ctx context.Context, s *scene) ([]corev1.Event, error) {
+	about := map[string]bool{"EtcdCluster/" + s.cluster.Name: true, "PodDisruptionBudget/" + s.cluster.Name: true, "Service/" + member.ClientServiceName(s.cluster.Name): true}
+	backups, err := s.Backups(ctx, s.cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range backups {
+		about["EtcdBackup/"+b.Name] = true
+	}
+	restores, err := s.Restores(ctx, s.cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range restores {
+		about["EtcdRestore/"+r.Name] = true
+	}
+	list := &corev1.EventList{}
+	if err := s.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		o := e.InvolvedObject
+		isMember := (o.Kind == "Pod" || o.Kind == "PersistentVolumeClaim") && member.IsName(s.cluster.Name, o.Name)
+		return !about[o.Kind+"/"+o.Name] && !isMember
+	})
+	slices.SortStableFunc(events, func(x, y corev1.Event) int { return screen.EventTime(x).Compare(screen.EventTime(y)) })
+	return events, nil
+}

@@ -1,0 +1,126 @@
+package command
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+func TestList(t *testing.T) {
+	example, other := aCluster("example"), aCluster("other")
+	backedUp(example, aBackup("hourly", "example"))
+	other.Namespace, other.Status.TargetVersion, other.Status.ReadyMembers = "prod", "3.7.3", "2/3"
+	says(other, "Degraded", "True", "MembersUnhealthy", "other-b does not answer")
+	says(other, "Progressing", "True", "UpgradingMember", "1 of 3")
+	w := aWorld(t, example, other)
+	golden(t, "list", w.run("list"), w.run("list -A -o wide"), aWorld(t).run("list"), w.run("list -o table"))
+	if got := w.run("list -o yaml"); !strings.Contains(got, "kind: EtcdClusterList") || !strings.Contains(got, "clusterID: 8a3fc1e07b2d4c55") {
+		t.Errorf("as YAML it is not a list of EtcdClusters:\n%s", got)
+	}
+}
+
+func TestMembers(t *testing.T) {
+	c := aCluster("example")
+	c.Status.MemberDetails[1].Unmanaged = true
+	pods := podsOf(c)
+	pods[2].(*corev1.Pod).Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 4, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+	w := aWorld(t, append(pods, c)...)
+	golden(t, "members", w.run("members example -o wide --ask-etcd=false"), w.run("members example -o json --ask-etcd=false"), w.run("members missing"))
+}
+
+func TestStatus(t *testing.T) {
+	healthy := func() (*v1beta2.EtcdCluster, *v1beta2.EtcdBackup) {
+		c, b := aCluster("example"), aBackup("hourly", "example")
+		backedUp(c, b)
+		until := metav1.NewTime(now.Add(58 * 24 * time.Hour))
+		c.Spec.TLS, c.Status.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, &v1beta2.TLSStatus{NotAfter: &until}
+		return c, b
+	}
+	show := func(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup, more ...*v1beta2.EtcdRestore) string {
+		w := aWorld(t, append(podsOf(c), c, b)...)
+		for _, r := range more {
+			if err := w.Create(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return w.run("status example --ask-etcd=false")
+	}
+	c, b := healthy()
+	golden(t, "status-healthy", show(c, b))
+
+	c, b = healthy()
+	c.Spec.Version, c.Status.TargetVersion, c.Generation = "3.7.3", "3.7.3", 2
+	says(c, "Progressing", "True", "UpgradingMember", "1 of 3 members run quay.io/coreos/etcd:v3.7.3; restarting member example-bbbbbbbbbb")
+	says(c, "Upgrading", "True", "Upgrading", "1 of 3 members run quay.io/coreos/etcd:v3.7.3")
+	c.Status.Conditions[3].LastTransitionTime = ago(time.Minute)
+	golden(t, "status-upgrading", show(c, b))
+
+	c, b = healthy()
+	c.Status.Backup, c.Status.TLS.NotAfter = nil, &metav1.Time{Time: now.Add(-time.Hour)}
+	c.Status.Alarms = []v1beta2.AlarmStatus{{Kind: "NOSPACE", Member: "example-bbbbbbbbbb"}}
+	says(c, "Available", "False", "NoSpace", "etcd refuses writes: alarm NOSPACE on member example-bbbbbbbbbb; reads work, and no data is lost: databases have reached their quota; set spec.maintenance.autoRepairSpace: true, and the operator compacts, defragments and disarms")
+	says(c, "Progressing", "False", "NoSpace", "etcd refuses writes: alarm NOSPACE on member example-bbbbbbbbbb; the condition Available says what to do")
+	says(c, "CertificatesReady", "False", "CertificatesInvalid", "Secret example-server-tls: tls.crt has expired")
+	says(c, "BackedUp", "False", "NoGoodBackup", "there is no good backup")
+	golden(t, "status-no-space", show(c, b, &v1beta2.EtcdRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "back"},
+		Spec:       v1beta2.RestoreSpec{EtcdCluster: &v1beta2.ClusterReference{Name: "example"}},
+		Status:     v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying, Progress: "104.0 MiB of 361.0 MiB"},
+	}))
+
+	golden(t, "status-new", aWorld(t, &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "new", Generation: 1}}).run("status new"))
+}
+
+// A cluster whose members cannot be reached is shown all the same.
+func TestStatusWithoutPortForward(t *testing.T) {
+	c := aCluster("example")
+	w := aWorld(t, append(podsOf(c), c)...)
+	if got := w.run("status example"); !strings.Contains(got, "etcd was not asked: no member of EtcdCluster example can be reached") || !strings.Contains(got, "3 voters serve") {
+		t.Error(got)
+	}
+	if got := w.run("status example -o json"); !strings.Contains(got, `"etcdNotAsked": "no member`) {
+		t.Error(got)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	c, b := aCluster("example"), aBackup("hourly", "example")
+	event := func(name, kind, about, reason, message string, when time.Duration) *corev1.Event {
+		return &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: name},
+			InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "default", Name: about},
+			Type:           "Normal", Reason: reason, Message: message, LastTimestamp: ago(when), Count: 2,
+		}
+	}
+	w := aWorld(t, c, b,
+		event("1", "EtcdCluster", "example", "MemberAdded", "added member example-c", time.Minute),
+		event("2", "Pod", "example-aaaaaaaaaa", "Started", "started container etcd", time.Hour),
+		event("3", "EtcdBackup", "hourly", "BackupSucceeded", "stored", 30*time.Minute),
+		event("4", "EtcdCluster", "other", "MemberAdded", "of another cluster", time.Minute),
+		event("6", "Pod", "example-operator-7d6c4fcb79-8c96v", "Started", "of no member", time.Minute),
+		event("5", "Pod", "web-1", "Started", "of no cluster", time.Minute))
+	golden(t, "events", w.run("events example"), aWorld(t, c).run("events example"))
+}
+
+func TestVersionAndCompletion(t *testing.T) {
+	w := aWorld(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "etcd-operators", Name: "etcd-operator-1", Labels: map[string]string{v1beta2.LabelName: "etcd-operator"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Image: "ghcr.io/etcd-operators/etcd-operator:dev"}}},
+	})
+	if got := w.run("version"); !strings.Contains(got, "v1.2.3") || !strings.Contains(got, "etcd-operators/etcd-operator-1: ghcr.io/etcd-operators/etcd-operator:dev") {
+		t.Error(got)
+	}
+	for _, shell := range []string{"kubectl", "bash", "zsh", "fish", "powershell"} {
+		if got := w.run("completion " + shell); !strings.Contains(got, "kubectl-etcd") || strings.Contains(got, "error:") {
+			t.Errorf("%s: %.200s", shell, got)
+		}
+	}
+	if got := aWorld(t, aCluster("example"), aCluster("other")).run("__complete status", ""); !strings.Contains(got, "example\nother\n:4") {
+		t.Errorf("names of clusters are not completed:\n%s", got)
+	}
+}

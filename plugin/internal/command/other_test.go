@@ -1,0 +1,130 @@
+package command
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// logOf is a log of each Pod.
+func logOf(_ context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+	if o.Previous {
+		return nil, errors.New("there was no container before")
+	}
+	text := fmt.Sprintf(`{"level":"info","ts":"2026-01-01T12:00:00.123456Z","caller":"x.go:1","msg":"serving","pod":%q}`, pod)
+	return io.NopCloser(strings.NewReader(text + "\npassword=secret\n")), nil
+}
+
+func TestLogs(t *testing.T) {
+	c := aCluster("example")
+	w := aWorld(t, append(podsOf(c), c)...)
+	golden(t, "logs", w.run("logs example --tail 2"), w.run("logs example example-bbbbbbbbbb --pretty"), w.run("logs example -f --pretty example-bbbbbbbbbb"),
+		w.run("logs example nobody"), w.run("logs example --operator"), w.run("logs example example-bbbbbbbbbb --previous"))
+}
+
+// A report has what is known, and nothing that is secret.
+func TestReport(t *testing.T) {
+	c, b := aCluster("example"), aBackup("hourly", "example")
+	c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+	c.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://me:hunter2@proxy"}}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example-operator-tls", Labels: map[string]string{v1beta2.LabelCluster: "example"}}, Data: map[string][]byte{"tls.key": []byte("hunter2")}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example-aaaaaaaaaa", Labels: map[string]string{v1beta2.LabelCluster: "example"}}}
+	w := aWorld(t, append(podsOf(c), c, b, secret, claim)...)
+	file := filepath.Join(t.TempDir(), "report.tar.gz")
+	got := w.run("report example --file", file)
+	if !strings.Contains(got, "Wrote "+file) {
+		t.Fatal(got)
+	}
+	if again := w.run("report example --file", file); !strings.Contains(again, "file exists") {
+		t.Errorf("a file is replaced:\n%s", again)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	all := &strings.Builder{}
+	for archive := tar.NewReader(gz); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, strings.TrimPrefix(header.Name, "etcd-report-example-20260101-120000/"))
+		all.Write(data)
+	}
+	slices.Sort(names)
+	golden(t, "report", "files:\n"+strings.Join(names, "\n"))
+	for _, word := range []string{"hunter2", "password=secret"} {
+		if strings.Contains(all.String(), word) {
+			t.Errorf("%s is in the report", word)
+		}
+	}
+	for _, word := range []string{"REDACTED", "serving", "8a3fc1e07b2d4c55"} {
+		if !strings.Contains(all.String(), word) {
+			t.Errorf("%s is not in the report", word)
+		}
+	}
+}
+
+func TestConnect(t *testing.T) {
+	c, plain := aCluster("example"), aCluster("plain")
+	c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example-client-tls", ResourceVersion: "7"}, Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": []byte("x")}}
+	w := aWorld(t, c, plain, secret)
+	golden(t, "connect", w.run("connect example"), w.run("connect plain -o patroni"), w.run("connect plain -o nobody"),
+		w.run("connect example --secret-for team-a"), w.run("connect plain --secret-for team-a"))
+}
+
+func TestInstall(t *testing.T) {
+	w := aWorld(t)
+	w.then = func(o client.Object) {
+		if d, ok := o.(*appsv1.Deployment); ok {
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, UpdatedReplicas: *d.Spec.Replicas, AvailableReplicas: *d.Spec.Replicas}
+		}
+	}
+	golden(t, "install",
+		w.run("install --source ../../../deploy"),
+		w.run("install --source ../../../deploy --cluster-wide --operators etcd-operator,etcd-backup-operator,etcd-restore-operator"),
+		w.run("install --operators etcd"),
+		w.run("install --source ../../../deploy --yes --wait=false --registry registry.example.com/etcd --tag v1"))
+	d := &appsv1.Deployment{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "etcd-operator"}, d); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/etcd/etcd-operator:v1" {
+		t.Errorf("the image is %s", got)
+	}
+	if got := w.run("install --source ../../../deploy --print"); !strings.Contains(got, "kind: CustomResourceDefinition") || strings.Contains(got, "applied Deployment") {
+		t.Errorf("%.300s", got)
+	}
+	if got := w.run("install --source ../../../deploy --yes --timeout 20ms"); !strings.Contains(got, "Deployment etcd-operator: 0 of 2 replicas are ready") || !strings.Contains(got, "error: not done yet") {
+		t.Error(got)
+	}
+}

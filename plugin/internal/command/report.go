@@ -1,0 +1,172 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/bugreport"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+)
+
+// reportLines is how much of each log is in a report: hours of a member that is well, and the
+// minutes before a failure.
+const reportLines = 5000
+
+// reportBytes bounds one log in a report, and reportTimeout the time for those of one Pod.
+const (
+	reportBytes   = 20 << 20
+	reportTimeout = 2 * time.Minute
+)
+
+func (a *App) report() *cobra.Command {
+	var file string
+	var etcd asking
+	cmd := a.of("report CLUSTER", "Pack what is known of a cluster into a file for a bug report",
+		`Pack what is known of a cluster into a tar.gz for a bug report: its screens, the custom resources,
+Pods, volumes, Services and events, and the logs of etcd and of the operators. No Secret is in it, and
+no value of etcd; keys in PEM, tokens, passwords in URLs and the values of variables that are not
+etcd's own are left out. Logs of slow requests name keys of etcd: look before you send it.`,
+		examples("report example", "report example --file /tmp/example.tar.gz"), func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			folder := "etcd-report-" + s.cluster.Name + "-" + a.Now().UTC().Format(nameStamp)
+			if file == "" {
+				file = folder + ".tar.gz"
+			}
+			out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return err
+			}
+			isWhole := false
+			defer func() {
+				out.Close()
+				if !isWhole {
+					os.Remove(file)
+				}
+			}()
+			archive := bugreport.New(out, folder, a.Now())
+			missing := a.fill(ctx, s, archive, etcd)
+			if err := errors.Join(archive.Add("missing.txt", []byte(strings.Join(missing, "\n")+"\n")), archive.Close(), out.Close()); err != nil {
+				return fmt.Errorf("write %s: %w", file, err)
+			}
+			isWhole = true
+			fmt.Fprintf(a.Out, "Wrote %s. Look through it before you send it.\n", file)
+			for _, m := range missing {
+				fmt.Fprintf(a.ErrOut, "Not in it: %s\n", m)
+			}
+			return nil
+		}, cobra.ExactArgs(1))
+	etcd.addTo(cmd)
+	cmd.Flags().StringVar(&file, "file", "", "where it is written; default: etcd-report-CLUSTER-TIME.tar.gz")
+	return cmd
+}
+
+// fill adds all that can be read, and says what could not.
+func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, etcd asking) (missing []string) {
+	note := func(what string, err error) {
+		if err != nil {
+			missing = append(missing, what+": "+err.Error())
+		}
+	}
+	seen, err := a.see(ctx, s, etcd)
+	note("what belongs to the cluster", err)
+	status := &bytes.Buffer{}
+	note("the status", screen.StatusOf(seen).Print(status, screen.Wide))
+	note("the status", archive.Add("status.txt", status.Bytes()))
+	note("the version", archive.Add("version.txt", []byte("kubectl etcd "+a.Version+"\n")))
+	note("the EtcdCluster", archive.AddObject("etcdcluster.yaml", s.cluster))
+	for i := range seen.Backups {
+		note("an EtcdBackup", archive.AddObject("etcdbackups/"+seen.Backups[i].Name+".yaml", &seen.Backups[i]))
+	}
+	for i := range seen.Restores {
+		note("an EtcdRestore", archive.AddObject("etcdrestores/"+seen.Restores[i].Name+".yaml", &seen.Restores[i]))
+	}
+	of := client.MatchingLabels{v1beta2.LabelCluster: s.cluster.Name}
+	for folder, list := range map[string]client.ObjectList{
+		"pods": &corev1.PodList{}, "persistentvolumeclaims": &corev1.PersistentVolumeClaimList{}, "services": &corev1.ServiceList{},
+		"poddisruptionbudgets": &policyv1.PodDisruptionBudgetList{}, "endpointslices": &discoveryv1.EndpointSliceList{},
+	} {
+		note(folder, addAll(ctx, s, archive, folder, list, of))
+	}
+	for i := range seen.Operators {
+		note("an operator's Pod", archive.AddObject("operators/"+seen.Operators[i].Name+".yaml", &seen.Operators[i]))
+	}
+	events, err := eventsOf(ctx, s)
+	note("events", err)
+	text := &bytes.Buffer{}
+	note("events", screen.EventTable(events, a.Now()).Print(text, screen.Wide))
+	note("events", archive.Add("events.txt", text.Bytes()))
+	read, err := a.Logs(s.Access)
+	if err != nil {
+		note("logs", err)
+		return missing
+	}
+	for i := range seen.Pods {
+		note("the log of "+seen.Pods[i].Name, addLogs(ctx, read, archive, "logs/", &seen.Pods[i]))
+	}
+	for i := range seen.Operators {
+		note("the log of "+seen.Operators[i].Name, addLogs(ctx, read, archive, "operators/", &seen.Operators[i]))
+	}
+	return missing
+}
+
+// addAll adds the objects of a kind that are the cluster's.
+func addAll(ctx context.Context, s *scene, archive *bugreport.Archive, folder string, list client.ObjectList, of client.MatchingLabels) error {
+	if err := s.List(ctx, list, client.InNamespace(s.Namespace), of); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(o runtime.Object) error {
+		return archive.AddObject(folder+"/"+o.(client.Object).GetName()+".yaml", o)
+	})
+}
+
+// addLogs adds the log of a Pod's container, and of the one before its last restart.
+func addLogs(ctx context.Context, read ReadLog, archive *bugreport.Archive, folder string, p *corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	lines := int64(reportLines)
+	restarted := false
+	for _, status := range p.Status.ContainerStatuses {
+		restarted = restarted || status.RestartCount > 0
+	}
+	for _, previous := range []bool{false, true} {
+		if previous && !restarted {
+			continue
+		}
+		stream, err := read(ctx, p.Namespace, p.Name, &corev1.PodLogOptions{TailLines: &lines, Previous: previous})
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(io.LimitReader(stream, reportBytes))
+		stream.Close()
+		if err != nil {
+			return err
+		}
+		name := p.Name + ".log"
+		if previous {
+			name = p.Name + ".previous.log"
+		}
+		if err := archive.Add(folder+name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

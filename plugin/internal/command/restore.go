@@ -1,0 +1,283 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+)
+
+func (a *App) verify() *cobra.Command {
+	var w waiting
+	var entry, etcdVersion string
+	var startEtcd bool
+	cmd := a.of("verify BACKUP", "Check a backup, without a restore",
+		`Check a backup: an EtcdRestore with verifyOnly fetches it, and checks its digest, its data and
+etcd's own hash. With --start-etcd it also rebuilds the database and starts etcd on it. No
+cluster is touched.`,
+		examples("verify hourly", "verify hourly --start-etcd"), func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			access, err := a.Connect(false)
+			if err != nil {
+				return err
+			}
+			b, err := access.Backup(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if entry, err = chooseEntry(b, entry); err != nil {
+				return err
+			}
+			name := shortened(b.Name+"-verify-") + a.Now().UTC().Format(nameStamp)
+			r := &v1beta2.EtcdRestore{
+				ObjectMeta: metav1.ObjectMeta{Namespace: access.Namespace, Name: name},
+				Spec:       v1beta2.RestoreSpec{BackupRef: &v1beta2.BackupReference{Name: b.Name, Entry: entry}, VerifyOnly: true},
+			}
+			if startEtcd || etcdVersion != "" {
+				r.Spec.StartEtcd = &v1beta2.StartEtcd{Version: etcdVersion}
+			}
+			scoped(r, b)
+			if err := create(ctx, access, "EtcdRestore", r); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "EtcdRestore %s is created, which verifies.\n", name)
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, access, name, r) }); err != nil || !w.wait {
+				return err
+			}
+			if s := r.Status.Snapshot; s != nil {
+				fmt.Fprintf(a.Out, "Good: %d keys at revision %d, etcd %s, %s in %s; etcd's own hash: %s.\n", s.TotalKeys, s.Revision, s.EtcdVersion, screen.Bytes(s.Size), s.Location, cmp.Or(string(s.Hash), "unknown"))
+			}
+			if s := r.Status.Served; s != nil {
+				fmt.Fprintf(a.Out, "etcd %s has served its %d keys.\n", s.EtcdVersion, s.TotalKeys)
+			}
+			return nil
+		}, cobra.ExactArgs(1))
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.names(cmd.Context(), &v1beta2.EtcdBackupList{}), cobra.ShellCompDirectiveNoFileComp
+	}
+	w.addTo(cmd, transferWait)
+	cmd.Flags().StringVar(&entry, "entry", "", "which backup of the EtcdBackup, as kubectl etcd backups shows it; default: the newest good one")
+	cmd.Flags().BoolVar(&startEtcd, "start-etcd", false, "start etcd on the rebuilt database, and compare what it serves")
+	cmd.Flags().StringVar(&etcdVersion, "etcd-version", "", "the version of that etcd; default: that of the backup's source")
+	return cmd
+}
+
+// maxName is the longest name of an EtcdRestore of ours, before the time: its Pods have the name
+// in a label.
+const maxName = 47
+
+func shortened(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return name[:maxName]
+}
+
+// chooseEntry checks that an EtcdBackup has the entry, or, where none is named, a good one.
+func chooseEntry(b *v1beta2.EtcdBackup, entry string) (string, error) {
+	var good []string
+	for _, r := range b.Status.History {
+		if r.Succeeded {
+			good = append(good, r.Name)
+		}
+	}
+	switch {
+	case entry != "" && !slices.Contains(good, entry):
+		return "", fmt.Errorf("EtcdBackup %s has no stored backup %s: set --entry to one of %s", b.Name, entry, cmp.Or(strings.Join(good, ", "), "those that it will have made"))
+	case len(good) == 0:
+		return "", fmt.Errorf("EtcdBackup %s has stored no backup yet: %s backups shows what became of them", b.Name, Name)
+	}
+	return entry, nil
+}
+
+// restoredBy tells how far an EtcdRestore is, and reads it into r.
+func restoredBy(ctx context.Context, access *kube.Access, name string, r *v1beta2.EtcdRestore) (string, bool, error) {
+	fresh, err := access.Restore(ctx, name)
+	if err != nil {
+		return "", false, err
+	}
+	*r = *fresh
+	if r.Status.Phase == v1beta2.RestoreFailed {
+		return "", false, fmt.Errorf("EtcdRestore %s has failed: %s", name, r.Status.Reason)
+	}
+	progress := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", r.Status.Phase, r.Status.Progress, completion(r.Status.Conditions))), " ")
+	if len(r.Status.WaitingFor) > 0 {
+		progress += "; waiting for " + strings.Join(r.Status.WaitingFor, ", ")
+	}
+	return progress, r.Status.Phase == v1beta2.RestoreComplete || r.Status.Phase == v1beta2.RestoreVerified, nil
+}
+
+// target are the flags that say what is restored.
+type target struct {
+	from, entry, time, as string
+	revision              int64
+	prefixes              []string
+}
+
+func (a *App) restore() *cobra.Command {
+	var w waiting
+	var c confirmation
+	var t target
+	cmd := a.of("restore CLUSTER", "Restore a cluster from a backup, in place or as a new one",
+		`Restore a cluster from a backup, by an EtcdRestore: in place, so that its data is replaced, or with
+--as beside it, as a new cluster. The snapshot is checked and rebuilt before any member is stopped.`,
+		examples("restore example", "restore example --as example-copy", "restore example --to-time 10m", "restore example --from hourly --to-revision 48210"),
+		func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			r, plan, err := a.restoreOf(ctx, s, t)
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(c, "%s", plan); err != nil {
+				return err
+			}
+			if err := create(ctx, s.Access, "EtcdRestore", r); err != nil {
+				return err
+			}
+			name := r.Name
+			fmt.Fprintf(a.Out, "EtcdRestore %s is created. To abort it before the hand-over: kubectl delete etcdrs %s -n %s\n", name, name, s.Namespace)
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, s.Access, name, r) }); err != nil || !w.wait {
+				return err
+			}
+			fmt.Fprintf(a.Out, "EtcdCluster %s/%s is restored, and has all its members.\n", s.Namespace, cmp.Or(t.as, s.cluster.Name))
+			if x := r.Status.Restored; x != nil {
+				fmt.Fprintf(a.Out, "It has %d keys as they were at revision %d.\n", x.TotalKeys, x.Revision)
+			}
+			return nil
+		}, cobra.ExactArgs(1))
+	c.addTo(cmd)
+	w.addTo(cmd, transferWait)
+	f := cmd.Flags()
+	f.StringVar(&t.from, "from", "", "the EtcdBackup; default: the one with the newest good backup of the cluster")
+	f.StringVar(&t.entry, "entry", "", "which of its backups, as kubectl etcd backups shows it; default: the one that fits")
+	f.Int64Var(&t.revision, "to-revision", 0, "restore every key as it was at this revision")
+	f.StringVar(&t.time, "to-time", "", "restore every key as it was then: a time such as 2026-03-01T12:00:00Z, or how long ago, such as 10m; needs an archive")
+	f.StringVar(&t.as, "as", "", "create a new EtcdCluster of this name, and leave the other as it is")
+	f.StringArrayVar(&t.prefixes, "prefix", nil, "restore only the keys under this prefix, with --as; can be repeated")
+	return cmd
+}
+
+// restoreOf is the EtcdRestore that the flags ask for, and what it will do.
+func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdRestore, string, error) {
+	switch {
+	case t.revision != 0 && t.time != "":
+		return nil, "", errors.New("set only one of --to-revision and --to-time")
+	case len(t.prefixes) > 0 && t.as == "":
+		return nil, "", errors.New("--prefix restores to a new cluster only: set --as NAME")
+	case t.as == s.cluster.Name:
+		return nil, "", fmt.Errorf("--as %s is the cluster itself: remove --as to restore it in place, or set another name", t.as)
+	}
+	at, err := a.parseTime(t.time)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := chooseBackup(ctx, s, t.from, at != nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if t.entry, err = chooseEntry(b, t.entry); err != nil {
+		return nil, "", err
+	}
+	if at != nil && b.Spec.Archive == nil && b.Status.Archive == nil {
+		return nil, "", fmt.Errorf("EtcdBackup %s has no archive, which --to-time needs: set --to-revision, or spec.archive for the future", b.Name)
+	}
+	r := &v1beta2.EtcdRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: shortened(s.cluster.Name+"-restore-") + a.Now().UTC().Format(nameStamp)},
+		Spec: v1beta2.RestoreSpec{
+			EtcdCluster: &v1beta2.ClusterReference{Name: s.cluster.Name}, Target: v1beta2.TargetInPlace,
+			BackupRef: &v1beta2.BackupReference{Name: b.Name, Entry: t.entry}, Revision: t.revision, Time: at, Prefixes: t.prefixes,
+		},
+	}
+	scoped(r, s.cluster)
+	what := "the newest good backup of EtcdBackup " + b.Name
+	if at != nil || t.revision != 0 {
+		what = "the backup of EtcdBackup " + b.Name + " that holds it"
+	}
+	if t.entry != "" {
+		what = "backup " + t.entry + " of EtcdBackup " + b.Name
+	}
+	switch {
+	case at != nil:
+		what += ", as of " + at.UTC().Format(time.RFC3339)
+	case t.revision != 0:
+		what += fmt.Sprintf(", as of revision %d", t.revision)
+	}
+	if t.as != "" {
+		r.Name, r.Spec.Target = t.as, v1beta2.TargetNew
+		plan := fmt.Sprintf("This creates EtcdCluster %s/%s from %s. %s stays as it is.", s.Namespace, t.as, what, s.title())
+		if len(t.prefixes) > 0 {
+			plan += "\nOnly the keys under these prefixes are restored: " + strings.Join(t.prefixes, ", ")
+		}
+		return r, plan, nil
+	}
+	plan := fmt.Sprintf("This replaces the data of %s by %s.\nALL THAT WAS WRITTEN SINCE IS LOST. Clients are disconnected while the members are stopped.", s.title(), what)
+	if !s.cluster.Spec.Persistent() {
+		r.Spec.AcceptDataLoss = true
+		plan += "\nIts members have no volumes: a restore that fails after they are stopped cannot bring their data back (acceptDataLoss)."
+	}
+	return r, plan, nil
+}
+
+// parseTime reads a time, or how long ago it was.
+func (a *App) parseTime(text string) (*metav1.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return &metav1.Time{Time: a.Now().Add(-d.Abs()).UTC().Truncate(time.Second)}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil, fmt.Errorf("--to-time %s is no time: set one such as 2026-03-01T12:00:00Z, or how long ago, such as 10m", text)
+	}
+	return &metav1.Time{Time: at}, nil
+}
+
+// chooseBackup is the EtcdBackup that is named, or the one whose newest good backup of the cluster
+// is the newest, of those with an archive where one is needed.
+func chooseBackup(ctx context.Context, s *scene, name string, archived bool) (*v1beta2.EtcdBackup, error) {
+	if name != "" {
+		return s.Backup(ctx, name)
+	}
+	backups, err := s.Backups(ctx, s.cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	var best *v1beta2.EtcdBackup
+	var newest time.Time
+	for i := range backups {
+		if archived && backups[i].Spec.Archive == nil && backups[i].Status.Archive == nil {
+			continue
+		}
+		for _, r := range backups[i].Status.History {
+			isGood := r.Succeeded && r.CompletionTime != nil && (r.Quorum == nil || *r.Quorum) && r.Unhealthy == ""
+			if isGood && r.CompletionTime.After(newest) {
+				best, newest = &backups[i], r.CompletionTime.Time
+			}
+		}
+	}
+	if best == nil {
+		if archived {
+			return nil, fmt.Errorf("no EtcdBackup of %s has an archive, which --to-time needs: set --to-revision, or spec.archive for the future", s.title())
+		}
+		return nil, fmt.Errorf("no EtcdBackup of %s has stored a good backup: set --from, or write an EtcdRestore that names the place", s.title())
+	}
+	return best, nil
+}

@@ -1,0 +1,305 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+// realMembers starts a real etcd for each member of a cluster.
+func realMembers(t *testing.T, c *v1beta2.EtcdCluster) []*etcdtest.Member {
+	t.Helper()
+	var members []*etcdtest.Member
+	for _, m := range c.Status.MemberDetails {
+		members = append(members, etcdtest.NewMember(t, etcdtest.Newest(), m.Name))
+	}
+	for _, m := range members {
+		m.Start(t, "new", members...)
+	}
+	for _, m := range members {
+		m.WaitReady(t)
+	}
+	return members
+}
+
+// forwardTo stands for the port-forwards of the API server: each leads to a real member.
+func forwardTo(members []*etcdtest.Member) tunnel.Forward {
+	return func(_ context.Context, pod string, _, port int) (*tunnel.Port, error) {
+		for _, m := range members {
+			if m.Name != pod {
+				continue
+			}
+			addr := map[int]string{member.ClientPort: m.Client, member.MetricsPort: m.Metrics}[port]
+			_, local, _ := strings.Cut(addr, ":")
+			n, err := strconv.Atoi(local)
+			return &tunnel.Port{Local: n, Lost: make(chan struct{}), Stop: func() {}}, err
+		}
+		return nil, fmt.Errorf("forward a port to Pod %s: it has no node", pod)
+	}
+}
+
+// Against a real cluster of three: what its members say of themselves is shown, their data is
+// compared, leadership moves, databases are defragmented with the leader last, and a snapshot is
+// saved.
+func TestRealCluster(t *testing.T) {
+	c := aCluster("example")
+	members := realMembers(t, c)
+	w := aWorld(t, append(podsOf(c), c)...)
+	w.forward = forwardTo(members)
+	cli := members[0].Dial(t, "", "")
+	for i := range 30 {
+		if _, err := cli.Put(t.Context(), fmt.Sprintf("/registry/pods/%d", i), strings.Repeat("x", 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leader := w.leads()
+	if got := w.run("status example"); !strings.Contains(got, "100% of") && !strings.Contains(got, "0% of 2.0 GiB") || strings.Contains(got, "not asked") {
+		t.Errorf("etcd's own words are not shown:\n%s", got)
+	}
+
+	if got := w.run("check example"); !strings.Contains(got, "3 members have the same data at revision 31") || !strings.Contains(got, "ms") {
+		t.Error(got)
+	}
+	if got := w.run("top example --for 0s"); !strings.Contains(got, "30 keys, 29.") || !strings.Contains(got, "/registry/pods/   30") {
+		t.Error(got)
+	}
+
+	if got := w.run("move-leader example"); !strings.Contains(got, "It was "+leader+".") {
+		t.Error(got)
+	}
+	next := w.leads()
+	if next == leader {
+		t.Errorf("%s still leads", leader)
+	}
+	if got := w.run("move-leader example " + next); !strings.Contains(got, "error: member "+next+" leads already") {
+		t.Error(got)
+	}
+	if got := w.run("move-leader example nobody"); !strings.Contains(got, "error: there is no member nobody") {
+		t.Error(got)
+	}
+	if got := w.run("move-leader example " + leader); !strings.Contains(got, "Member "+leader+" leads. It was "+next) {
+		t.Error(got)
+	}
+
+	got := w.run("defrag example --yes")
+	if n := strings.Count(got, " is defragmented: "); n != 3 || strings.Index(got, "Member "+leader+" is defragmented") < strings.Index(got, "leads. It was "+leader) {
+		t.Errorf("%d members are defragmented, or the leader not last:\n%s", n, got)
+	}
+
+	file := filepath.Join(t.TempDir(), "example.db")
+	if got := w.run("snapshot example", file); !strings.Contains(got, "Its digest is right") {
+		t.Error(got)
+	}
+	if keys := etcdtest.SnapshotKeys(t, etcdtest.Newest(), file); len(keys) != 30 {
+		t.Errorf("the snapshot has %d keys", len(keys))
+	}
+	if got := w.run("snapshot example", file); !strings.Contains(got, "exists: set --overwrite") {
+		t.Error(got)
+	}
+	if left, _ := filepath.Glob(file + ".part-*"); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+
+	// While the operator changes the cluster, or a member is away, nothing is done to etcd.
+	w.change(c.Name, func(c *v1beta2.EtcdCluster) { says(c, "Progressing", "True", "AddingMember", "adding example-d") })
+	for _, line := range []string{"move-leader example", "defrag example --yes"} {
+		if got := w.run(line); !strings.Contains(got, "error: the operator is changing EtcdCluster default/example, wait until it is done: AddingMember: adding example-d") {
+			t.Error(got)
+		}
+	}
+	w.change(c.Name, func(c *v1beta2.EtcdCluster) { says(c, "Progressing", "False", "UpToDate", "") })
+	w.forward = forwardTo(members[:2])
+	if got := w.run("defrag example --yes"); !strings.Contains(got, "error: not all members of EtcdCluster default/example can be reached (example-cccccccccc: forward a port") {
+		t.Error(got)
+	}
+	if got := w.run("check example"); !strings.Contains(got, "1 members were not compared") || !strings.Contains(got, "2 members have the same data") {
+		t.Error(got)
+	}
+}
+
+// What could not be compared is not said to be the same.
+func TestNotCompared(t *testing.T) {
+	found := &Check{Same: true, Members: []MemberCheck{{Name: "a", Hash: "1", CompactRevision: 5}, {Name: "b", Hash: "1", CompactRevision: 6}}}
+	found.conclude()
+	if found.Same || !strings.Contains(strings.Join(found.Notes, " "), "the data was not compared") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// leads is the member that leads.
+func (w *world) leads() string {
+	w.t.Helper()
+	got := w.run("members example -o json")
+	var members []struct{ Name, Role string }
+	_, text, _ := strings.Cut(got, "\n")
+	if err := json.Unmarshal([]byte(text), &members); err != nil {
+		w.t.Fatalf("%v: %s", err, got)
+	}
+	i := slices.IndexFunc(members, func(m struct{ Name, Role string }) bool { return m.Role == "Leader" })
+	if i < 0 {
+		w.t.Fatalf("nobody leads: %s", got)
+	}
+	return members[i].Name
+}
+
+// change writes a cluster anew.
+func (w *world) change(name string, change func(*v1beta2.EtcdCluster)) {
+	w.t.Helper()
+	c := w.read(name)
+	change(c)
+	if err := w.Update(w.t.Context(), c); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Members with TLS and authentication are reached with the certificate and the user that the
+// EtcdCluster names, and are known by their own names.
+func TestSecureMember(t *testing.T) {
+	c := aCluster("example")
+	c.Status.MemberDetails = c.Status.MemberDetails[:1]
+	c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "server"}, OperatorSecret: "operator"}}
+	c.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "etcd-root"}
+	name := c.Status.MemberDetails[0].Name
+	ca := etcdtest.NewCA(t, "ca")
+	dir := t.TempDir()
+	etcdtest.Mount(t, dir, ca.Issue(t, "server", name+".example.default.svc", "localhost", "127.0.0.1").Files(ca))
+	m := etcdtest.NewMember(t, etcdtest.Newest(), name)
+	m.StartSecure(t, dir, "new", m)
+	m.WaitReady(t)
+	etcdtest.EnableAuthOf(t, m.DialSecure(t, ca.Issue(t, "somebody").Config(t, ca)), "a-secret")
+
+	secret := func(name string, data map[string][]byte) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: data}
+	}
+	client := ca.Issue(t, "somebody").Files(ca)
+	w := aWorld(t, append(podsOf(c), c, secret("operator", client), secret("etcd-root", map[string][]byte{"password": []byte("a-secret")}))...)
+	w.forward = forwardTo([]*etcdtest.Member{m})
+	if got := w.run("check example"); !strings.Contains(got, "1 members have the same data") {
+		t.Error(got)
+	}
+	if got := w.run("snapshot example", filepath.Join(t.TempDir(), "x.db")); !strings.Contains(got, "Its digest is right") {
+		t.Error(got)
+	}
+	var env []string
+	w.etcdctl = func(args, e []string) int {
+		env = e
+		for _, v := range e {
+			if file, ok := strings.CutPrefix(v, "ETCDCTL_KEY="); ok {
+				info, err := os.Stat(file)
+				if err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("the key is in %v: %v", info, err)
+				}
+			}
+		}
+		return len(args)
+	}
+	if got := w.run("ctl example -- get /"); !strings.Contains(got, "exit code 2") {
+		t.Error(got)
+	}
+	_, port, _ := strings.Cut(m.Client, ":")
+	joined := strings.Join(env, "\n")
+	for _, want := range []string{"ETCDCTL_ENDPOINTS=https://localhost:" + port, "ETCDCTL_USER=root", "ETCDCTL_PASSWORD=a-secret", "tls.crt", "ca.crt"} {
+		if !strings.Contains(joined, want) {
+			t.Errorf("%s is not among the variables:\n%s", want, joined)
+		}
+	}
+	for _, v := range env {
+		if file, ok := strings.CutPrefix(v, "ETCDCTL_KEY="); ok {
+			if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the key is still there: %v", err)
+			}
+		}
+	}
+
+	// Without the right to read the Secret it is said which one is needed.
+	bare := aWorld(t, append(podsOf(c), c)...)
+	bare.forward = w.forward
+	if got := bare.run("status example"); !strings.Contains(got, "etcd was not asked: read Secret operator (the operators' client certificate)") {
+		t.Error(got)
+	}
+}
+
+// What goes round the operator is refused, however it is written; what etcdctl does otherwise is
+// not looked at.
+func TestRefusedByCtl(t *testing.T) {
+	c := aCluster("example")
+	for line, isRefused := range map[string]bool{
+		"member add x --peer-urls=http://x":   true,
+		"-w json member add x":                true,
+		"--write-out=json member remove 0b":   true,
+		"-wjson member remove 0b":             true,
+		"-w=json member remove 0b":            true,
+		"-- member remove 0b":                 false, // not a command for etcdctl, which shows its help
+		"member --debug remove 0b":            true,
+		"member promote 0b":                   true,
+		"downgrade enable 3.5":                true,
+		"member list":                         false,
+		"get member":                          false,
+		"put member add":                      false,
+		"--endpoints member get add":          false,
+		"downgrade validate 3.5":              false,
+		"member update 000000000000000b":      true,
+		"snapshot save x":                     false,
+		"--command-timeout 5s member rem":     false, // no such command: etcdctl says so
+		"--hex --debug get --prefix /members": false,
+	} {
+		if err := refuse(c, strings.Fields(line)); (err != nil) != isRefused {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if err := refuse(c, []string{"", "member", "remove", "0b"}); err == nil {
+		t.Error("an empty argument, which etcdctl passes over, hides the command")
+	}
+	// The operator itself asks for the removal of members that it does not manage.
+	c.Status.MemberDetails[1].Unmanaged = true
+	says(c, "UnmanagedMembers", "True", "UnmanagedMembers", "etcdctl member remove 000000000000000b")
+	if err := refuse(c, []string{"member", "remove", "000000000000000b"}); err != nil {
+		t.Error(err)
+	}
+	if err := refuse(c, []string{"member", "remove", "000000000000000a"}); err == nil {
+		t.Error("a member of the operator's can be removed")
+	}
+}
+
+// A port-forward that is lost is opened again, to a member that serves.
+func TestPortForward(t *testing.T) {
+	c := aCluster("example")
+	pods := podsOf(c)
+	pods[1].(*corev1.Pod).Status.Conditions[0].Status = corev1.ConditionFalse // it does not serve
+	w := aWorld(t, append(pods, c)...)
+	opened := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	w.ctx = ctx
+	w.forward = func(_ context.Context, pod string, local, port int) (*tunnel.Port, error) {
+		lost := make(chan struct{})
+		if opened++; opened == 1 {
+			if err := w.Delete(t.Context(), pods[0]); err != nil {
+				t.Fatal(err)
+			}
+			close(lost)
+			return &tunnel.Port{Local: 12379, Lost: lost, Stop: func() {}}, nil
+		}
+		if local != 12379 || port != member.ClientPort {
+			t.Errorf("port %d leads to %d", local, port)
+		}
+		time.AfterFunc(10*time.Millisecond, cancel)
+		return &tunnel.Port{Local: local, Lost: lost, Stop: func() {}}, nil
+	}
+	golden(t, "port-forward", w.run("port-forward example --port 12379"), aWorld(t, append(podsOf(c), c)...).run("port-forward example nobody"))
+}

@@ -1,0 +1,94 @@
+package consumer
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func cluster() *v1beta2.EtcdCluster {
+	return &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "databases", Name: "example"}}
+}
+
+func secure() *v1beta2.EtcdCluster {
+	c := cluster()
+	c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+	return c
+}
+
+// Each consumer's configuration is a golden file, and what is YAML parses.
+func TestConfig(t *testing.T) {
+	for _, kind := range Kinds {
+		text := &strings.Builder{}
+		for _, c := range []*v1beta2.EtcdCluster{secure(), cluster()} {
+			got, err := Config(c, kind, Settings{})
+			if err != nil {
+				got = "error: " + err.Error() + "\n"
+			}
+			if kind != "env" && kind != "kubernetes" && err == nil {
+				if err := yaml.Unmarshal([]byte(got), &map[string]any{}); err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+			text.WriteString(got + "\n")
+		}
+		file := filepath.Join("testdata", kind+".golden")
+		if *update {
+			if err := os.MkdirAll("testdata", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), text.String()); diff != "" {
+			t.Errorf("%s (-want +got), go test -update writes it:\n%s", file, diff)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	authenticated := secure()
+	authenticated.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "etcd-root"}
+	domain := cluster()
+	domain.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".cluster.local"}
+	byHand := cluster()
+	byHand.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: "server"}, OperatorSecret: "operator"}}
+	for name, row := range map[string]struct {
+		cluster  *v1beta2.EtcdCluster
+		kind     string
+		settings Settings
+		want     string
+	}{
+		"a folder of the user's":   {secure(), "env", Settings{Mount: "/certs/"}, "ETCDCTL_CERT=/certs/tls.crt"},
+		"from outside":             {secure(), "kubernetes", Settings{Endpoint: "https://etcd.example.com:2379"}, "--etcd-servers=https://etcd.example.com:2379"},
+		"an endpoint that is none": {secure(), "env", Settings{Endpoint: "etcd.example.com"}, "--endpoint etcd.example.com is no URL"},
+		"nobody":                   {secure(), "consul", Settings{}, "--output consul is not known: set one of env, kubernetes"},
+		"authentication":           {authenticated, "env", Settings{}, "create the user example-client"},
+		"a domain":                 {domain, "env", Settings{}, "http://example-client.databases.svc.cluster.local:2379"},
+		"static certificates":      {byHand, "env", Settings{}, "Issue the client's certificate yourself, from a CA in the Secret server."},
+		"kamaji without a CA":      {byHand, "kamaji", Settings{}, "only a cluster with spec.TLS.auto has it"},
+	} {
+		got, err := Config(row.cluster, row.kind, row.settings)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, row.want) {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}

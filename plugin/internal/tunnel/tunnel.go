@@ -1,0 +1,348 @@
+// Package tunnel reaches the members of a cluster from this machine: through port-forwards of
+// the API server, with the certificate and the user that the EtcdCluster names.
+//
+// Each member is reached directly and by its own name, so that its certificate is checked as in
+// the cluster. Nothing is written to the disk.
+package tunnel
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
+)
+
+const (
+	// openTimeout bounds the opening of one port-forward: the API server asks the kubelet, which
+	// answers within a second where it answers at all.
+	openTimeout = 15 * time.Second
+	// reopenPause is between two attempts to open one again that was lost.
+	reopenPause = 200 * time.Millisecond
+	// dialTimeout bounds the first connection to etcd behind it.
+	dialTimeout = 10 * time.Second
+	// maxMessage is the largest answer that is taken: a page of [keyspace] with large values.
+	maxMessage = 256 << 20
+	// maxMetrics is how much of a member's metrics is read: etcd has some 100 KiB of them.
+	maxMetrics = 4 << 20
+)
+
+// Forward opens a port-forward to a port of a Pod from a port of 127.0.0.1 (0: any), until Stop
+// is called.
+type Forward func(ctx context.Context, pod string, local, port int) (*Port, error)
+
+// Port is a port-forward.
+type Port struct {
+	// Local is the port of 127.0.0.1.
+	Local int
+	// Lost is closed when the port-forward has ended, such as with its Pod.
+	Lost <-chan struct{}
+	Stop func()
+}
+
+// Member is one member behind its port-forward.
+type Member struct {
+	// Name is that of the member and of its Pod.
+	Name string
+	// Port and MetricsPort are the local ports that lead to its client port and its metrics.
+	Port, MetricsPort int
+	// Host is its DNS name in the cluster, for which its certificate is.
+	Host string
+}
+
+// Identity is who the plugin is to etcd.
+type Identity struct {
+	// TLS is nil for a cluster that serves clients in the clear.
+	TLS *tls.Config
+	// Files are the keys of the TLS Secret, for a program that wants them as files.
+	Files map[string][]byte
+	// Credentials are the user's of spec.auth.rootSecret; empty where it names none.
+	Credentials etcdclient.Credentials
+}
+
+// IdentityOf reads the Secrets that a cluster names for its operators.
+func IdentityOf(ctx context.Context, a *kube.Access, cluster *v1beta2.EtcdCluster) (*Identity, error) {
+	id := &Identity{}
+	if name := cluster.OperatorTLSSecret(); name != "" {
+		secret, err := secretOf(ctx, a, name, "the operators' client certificate")
+		if err != nil {
+			return nil, err
+		}
+		if id.TLS, err = etcdclient.ParseTLS(secret.Data); err != nil {
+			return nil, fmt.Errorf("read the certificate in Secret %s: %w", name, err)
+		}
+		id.Files = secret.Data
+	}
+	if name := cluster.Spec.RootSecret(); name != "" {
+		secret, err := secretOf(ctx, a, name, "the password of etcd's user")
+		if err != nil {
+			return nil, err
+		}
+		id.Credentials = etcdclient.Credentials{
+			Username: cmp.Or(string(secret.Data[corev1.BasicAuthUsernameKey]), v1beta2.DefaultRootUser),
+			Password: string(secret.Data[corev1.BasicAuthPasswordKey]),
+		}
+		if id.Credentials.Password == "" {
+			return nil, fmt.Errorf("spec.auth.rootSecret: Secret %s has no key password: add it", name)
+		}
+	}
+	return id, nil
+}
+
+func secretOf(ctx context.Context, a *kube.Access, name, what string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if err := a.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name}, secret); err != nil {
+		return nil, fmt.Errorf("read Secret %s (%s), for which you need the right to get it: %w", name, what, err)
+	}
+	return secret, nil
+}
+
+// Tunnel is a set of port-forwards to the members of one cluster.
+type Tunnel struct {
+	Members  []Member
+	Identity *Identity
+	// Failed says why a member has no port-forward, by its name.
+	Failed map[string]error
+
+	stops []func()
+}
+
+// Open opens port-forwards to the Pods of a cluster, side by side. It succeeds if one of them
+// can be reached; Failed tells of the others. The caller closes it.
+func Open(ctx context.Context, a *kube.Access, cluster *v1beta2.EtcdCluster, pods []corev1.Pod, forward Forward) (*Tunnel, error) {
+	identity, err := IdentityOf(ctx, a, cluster)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tunnel{Identity: identity, Failed: map[string]error{}}
+	members, failures := make([]*Member, len(pods)), make([]error, len(pods))
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range pods {
+		all.Go(func() {
+			m := &Member{Name: pods[i].Name, Host: member.Host(cluster, pods[i].Name)}
+			for _, to := range []struct {
+				port int
+				at   *int
+			}{{member.ClientPort, &m.Port}, {member.MetricsPort, &m.MetricsPort}} {
+				local, stop, err := keep(ctx, forward, m.Name, to.port)
+				if err != nil {
+					failures[i] = err
+					return
+				}
+				*to.at = local
+				mu.Lock()
+				t.stops = append(t.stops, stop)
+				mu.Unlock()
+			}
+			members[i] = m
+		})
+	}
+	all.Wait()
+	for i, m := range members {
+		if m != nil {
+			t.Members = append(t.Members, *m)
+			continue
+		}
+		t.Failed[pods[i].Name] = failures[i]
+	}
+	if len(t.Members) == 0 {
+		t.Close()
+		if err := errors.Join(failures...); err != nil {
+			return nil, fmt.Errorf("no member of EtcdCluster %s can be reached: %w", cluster.Name, err)
+		}
+		return nil, fmt.Errorf("EtcdCluster %s has no Pod that runs", cluster.Name)
+	}
+	return t, nil
+}
+
+// keep opens a port-forward, and again at the same local port when it is lost: client-go ends it when
+// one connection through it fails, such as one that etcd resets. Stop ends it.
+func keep(ctx context.Context, forward Forward, pod string, port int) (local int, stop func(), err error) {
+	p, err := forward(ctx, pod, 0, port)
+	if err != nil {
+		return 0, nil, err
+	}
+	local = p.Local
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ctx.Done():
+				p.Stop()
+				return
+			case <-p.Lost:
+			}
+			for ctx.Err() == nil {
+				if again, err := forward(ctx, pod, local, port); err == nil {
+					p = again
+					break
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(reopenPause):
+				}
+			}
+		}
+	}()
+	return local, func() { cancel(); <-ended }, nil
+}
+
+// Close ends the port-forwards.
+func (t *Tunnel) Close() {
+	for _, stop := range t.stops {
+		stop()
+	}
+	t.stops = nil
+}
+
+// Endpoint is where a member is asked.
+func (m *Member) Endpoint() etcdclient.Endpoint {
+	return etcdclient.Endpoint{Name: m.Name, Addr: local(m.Port), MetricsAddr: local(m.MetricsPort), ServerName: m.Host}
+}
+
+func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Endpoints are those of all members.
+func (t *Tunnel) Endpoints() []etcdclient.Endpoint {
+	var all []etcdclient.Endpoint
+	for i := range t.Members {
+		all = append(all, t.Members[i].Endpoint())
+	}
+	return all
+}
+
+// Context makes calls of [etcdclient] those of the tunnel's identity.
+func (t *Tunnel) Context(ctx context.Context) context.Context {
+	ctx = etcdclient.By(ctx, t.Identity.TLS)
+	if t.Identity.Credentials.Password == "" {
+		return ctx
+	}
+	return etcdclient.As(ctx, etcdclient.NewSession(func(context.Context) (etcdclient.Credentials, error) {
+		return t.Identity.Credentials, nil
+	}))
+}
+
+// Named is the member of a name.
+func (t *Tunnel) Named(name string) (*Member, error) {
+	for i := range t.Members {
+		if t.Members[i].Name == name {
+			return &t.Members[i], nil
+		}
+	}
+	if err := t.Failed[name]; err != nil {
+		return nil, fmt.Errorf("member %s cannot be reached: %w", name, err)
+	}
+	return nil, fmt.Errorf("there is no member %s: kubectl etcd members shows them", name)
+}
+
+// Client is a client of one member, for what [etcdclient] does not do. The caller closes it.
+func (t *Tunnel) Client(ctx context.Context, m *Member) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Context: ctx, Endpoints: []string{"http://" + local(m.Port)},
+		DialTimeout: dialTimeout, MaxCallRecvMsgSize: maxMessage, Logger: zap.NewNop(),
+		Username: t.Identity.Credentials.Username, Password: t.Identity.Credentials.Password,
+	}
+	if t.Identity.TLS != nil {
+		config.Endpoints, config.TLS = []string{"https://" + local(m.Port)}, t.Identity.TLS
+		config.DialOptions = []grpc.DialOption{grpc.WithAuthority(m.Host)}
+	}
+	c, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to member %s: %w", m.Name, err)
+	}
+	return c, nil
+}
+
+// Metrics reads a member's metrics, which it serves in the clear.
+func (m *Member) Metrics(ctx context.Context) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(m.MetricsPort)+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read the metrics of member %s: %w", m.Name, err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxMetrics))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the metrics of member %s: %w", m.Name, err)
+	}
+	return data, nil
+}
+
+// ByAPIServer forwards ports as kubectl port-forward does.
+func ByAPIServer(config *rest.Config, namespace string) (Forward, error) {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return func(ctx context.Context, pod string, localPort, port int) (*Port, error) {
+		url := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+		transport, upgrader, err := spdy.RoundTripperFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, err)
+		}
+		overSPDY := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+		overWebSocket, err := portforward.NewSPDYOverWebsocketDialer(url, config)
+		if err != nil {
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, err)
+		}
+		// An API server before 1.31, or a proxy in front of it, might not upgrade to WebSockets.
+		dialer := portforward.NewFallbackDialer(overWebSocket, overSPDY, func(error) bool { return true })
+		end, ready, lost, failed := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		var once sync.Once
+		stop := func() { once.Do(func() { close(end) }) }
+		forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("%d:%d", localPort, port)}, end, ready, io.Discard, io.Discard)
+		if err != nil {
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, err)
+		}
+		go func() {
+			failed <- forwarder.ForwardPorts()
+			close(lost)
+		}()
+		ctx, cancel := context.WithTimeout(ctx, openTimeout)
+		defer cancel()
+		select {
+		case <-ready:
+		case err := <-failed:
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, cmp.Or(err, io.ErrUnexpectedEOF))
+		case <-ctx.Done():
+			stop()
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, ctx.Err())
+		}
+		ports, err := forwarder.GetPorts()
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, err)
+		}
+		return &Port{Local: int(ports[0].Local), Lost: lost, Stop: stop}, nil
+	}, nil
+}
