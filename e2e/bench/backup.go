@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,9 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -115,7 +113,7 @@ func (r *rig) measure(ctx context.Context, b *bench, name string, values int, go
 		if err != nil {
 			return err
 		}
-		s3Took, s3Memory, err := r.backUp(ctx, map[string]any{"s3": map[string]any{
+		s3Took, s3Memory, err := r.backUp(ctx, map[string]any{"store": map[string]any{
 			"bucket": bucket, "key": "backup", "endpoint": r.store, "forcePathStyle": true, "secretDir": r.path("secret")}})
 		if err != nil {
 			return err
@@ -238,8 +236,7 @@ func await(ctx context.Context, url string) error {
 
 // fill writes values that can't be compressed.
 func (r *rig) fill(ctx context.Context, values int) error {
-	cli, err := clientv3.New(clientv3.Config{Endpoints: []string{r.etcd}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(2 * valueSize))}})
+	cli, err := r.dial()
 	if err != nil {
 		return err
 	}
@@ -298,22 +295,29 @@ func (r *rig) upload(ctx context.Context, file, key string) error {
 // backUp runs the agent as its Job does. It returns how long it took, and how much
 // memory it had at most, in bytes.
 func (r *rig) backUp(ctx context.Context, where map[string]any) (time.Duration, int64, error) {
-	task := map[string]any{"endpoints": []string{"http://" + r.etcd}, "overwrite": true, "time": time.Now().UTC(), "backup": "bench/bench", "uid": "bench"}
-	maps.Copy(task, where)
+	task := r.task(where)
+	task["overwrite"] = true
 	took, memory, _, err := r.run(ctx, "ETCD_BACKUP", allMemory, task)
 	return took, memory, errors.Join(err, r.remove(ctx, "backup"), os.RemoveAll(r.path("volume/backup")))
 }
 
+// task is one of the backup's agent, for etcd and a place.
+func (r *rig) task(where map[string]any) map[string]any {
+	task := map[string]any{"endpoints": []string{"http://" + r.etcd}, "time": time.Now().UTC(), "backup": "bench/bench", "uid": "bench"}
+	maps.Copy(task, where)
+	return task
+}
+
 // run runs the agent with a task, and returns how long it took, how much memory of a kind
-// it had at most, in bytes, and what it reports. Its variables begin with a prefix.
-func (r *rig) run(ctx context.Context, variables, kind string, task map[string]any) (took time.Duration, memory int64, result []byte, err error) {
+// it had at most, in bytes, and what it reports. Its variables begin with a prefix; env are others.
+func (r *rig) run(ctx context.Context, variables, kind string, task map[string]any, env ...string) (took time.Duration, memory int64, result []byte, err error) {
 	text, err := json.Marshal(task)
 	if err != nil {
 		return 0, 0, nil, err
 	}
 	report := r.path("result.json")
 	cmd := exec.CommandContext(ctx, r.agent)
-	cmd.Env = append(os.Environ(), variables+"_TASK="+string(text), variables+"_RESULT_FILE="+report, "GOMEMLIMIT=48MiB")
+	cmd.Env = slices.Concat(os.Environ(), env, []string{variables + "_TASK=" + string(text), variables + "_RESULT_FILE=" + report, "GOMEMLIMIT=48MiB"})
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 	began := time.Now()
 	if err := cmd.Start(); err != nil {

@@ -6,7 +6,7 @@
 //
 //	make bench                            all of it
 //	cd e2e && go run ./bench -quick       fewer rounds, and 20 clusters at most
-//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, upload, seed, cut or restore
+//	cd e2e && go run ./bench -only heal   one part: ready, scale, heal, upgrade, many, backup, upload, seed, cut, archive, rebuild or restore
 package main
 
 import (
@@ -133,6 +133,8 @@ var localParts = []part{
 	{"upload", measureUpload},
 	{"seed", measureSeed},
 	{"cut", measureCut},
+	{"archive", measureArchive},
+	{"rebuild", measureRebuild},
 }
 
 // parts are measured in this order, after those.

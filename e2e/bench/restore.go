@@ -45,7 +45,7 @@ func measureSeed(ctx context.Context, b *bench) error {
 	if err := errors.Join(r.save(ctx, r.path("volume/saved")), r.upload(ctx, r.path("volume/saved"), "saved")); err != nil {
 		return err
 	}
-	r.inStore = map[string]any{"s3": map[string]any{"bucket": bucket, "key": "saved", "endpoint": r.store, "forcePathStyle": true, "secretDir": r.path("secret")}}
+	r.inStore = map[string]any{"store": map[string]any{"bucket": bucket, "key": "saved", "endpoint": r.store, "forcePathStyle": true, "secretDir": r.path("secret")}}
 	r.onVolume = map[string]any{"pvc": map[string]any{"claim": "bench", "dir": r.path("volume"), "path": "saved"}}
 	return r.measure(ctx, b)
 }

@@ -108,7 +108,7 @@ func (e *Env) CreateBackup(ctx context.Context, v *View, namespace, name string,
 	for _, o := range options {
 		o(obj)
 	}
-	if err := e.Client.Create(ctx, obj); err != nil {
+	if err := e.create(ctx, v, obj); err != nil {
 		return nil, fmt.Errorf("create EtcdBackup %s: %w", name, err)
 	}
 	return e.Backup(v, namespace, name), nil

@@ -116,7 +116,7 @@ func (e *Env) Create(ctx context.Context, v *View, namespace, name string, optio
 	for _, o := range options {
 		o(obj)
 	}
-	if err := e.Client.Create(ctx, obj); err != nil {
+	if err := e.create(ctx, v, obj); err != nil {
 		return nil, fmt.Errorf("create EtcdCluster %s: %w", name, err)
 	}
 	return e.Cluster(v, namespace, name), nil

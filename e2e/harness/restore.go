@@ -126,7 +126,7 @@ func (e *Env) CreateRestore(ctx context.Context, v *View, namespace, name string
 	for _, o := range options {
 		o(obj)
 	}
-	if err := e.Client.Create(ctx, obj); err != nil {
+	if err := e.create(ctx, v, obj); err != nil {
 		return nil, fmt.Errorf("create EtcdRestore %s: %w", name, err)
 	}
 	return e.Restore(v, namespace, name), nil

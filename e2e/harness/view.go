@@ -172,6 +172,21 @@ func (v *View) Get(namespace, name string, into client.Object) bool {
 	return v.cache.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, into) == nil
 }
 
+// create creates an object, and returns when the View has seen it: a check that comes right
+// after finds the object, or knows that it is gone.
+func (e *Env) create(ctx context.Context, v *View, obj client.Object) error {
+	if err := e.Client.Create(ctx, obj); err != nil {
+		return err
+	}
+	seen := obj.DeepCopyObject().(client.Object)
+	return v.Await(ctx, "the watch to report it", func() string {
+		if !v.Get(obj.GetNamespace(), obj.GetName(), seen) || seen.GetUID() != obj.GetUID() {
+			return "it has not"
+		}
+		return ""
+	})
+}
+
 // pollEvery is how often Poll asks: seldom enough not to disturb what it measures.
 const pollEvery = 200 * time.Millisecond
 

@@ -133,7 +133,7 @@ func isStatic(t *testing.T, name string, program []byte, root string) {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	for key, want := range map[string]string{"-trimpath": "true", "CGO_ENABLED": "0", "-tags": ""} {
+	for key, want := range map[string]string{"-trimpath": "true", "CGO_ENABLED": "0", "-tags": "disable_grpc_modules"} {
 		if settings[key] != want {
 			t.Errorf("%s was built with %s=%q", name, key, settings[key])
 		}
@@ -175,6 +175,7 @@ func TestDockerfileMakesTheSame(t *testing.T) {
 	for what, found := range map[string]bool{
 		"static programs":           strings.Contains(string(text), "ENV CGO_ENABLED=0 "),
 		"no path of the build":      strings.Contains(string(text), `GOFLAGS="-trimpath `),
+		"the same build tags":       strings.Contains(string(text), "-tags="+Tags+" "),
 		"nothing below it":          last != "",
 		"the user":                  strings.Contains(last, "\nUSER "+nonroot+"\n"),
 		"nothing run in the image":  !strings.Contains(last, "RUN"),

@@ -32,9 +32,12 @@ func TestBackupExamples(t *testing.T) {
 	toVolume := s.existingBackup("example-pvc", w.Writer, s.existingVolume("etcd-backups").at("example/etcd.db.zst"))
 	repeated := s.existingBackup("example-schedule", w.Writer, st.at("example/etcd.backup"))
 	for _, file := range exampleFiles(t, "backup-*.yaml") {
-		s.applyExample(file, st.added)
+		s.applyExample(file, func(text string) string {
+			return strings.ReplaceAll(st.added(text), "path: elsewhere/", "path: "+bucket+"/elsewhere/") // there is one bucket
+		})
 	}
-	want := []string{toVolume.Name, toS3.Name, repeated.Name, "example-verified"} // TestVerifyExamples awaits the last, and the others are awaited below
+	copied := s.existingBackup("example-copied", w.Writer, st.at("example-copied/etcd.backup"))
+	want := []string{copied.Name, toVolume.Name, toS3.Name, repeated.Name, "example-verified"} // TestVerifyExamples awaits the last, and the others are awaited below
 	if got := strings.Fields(s.kubectl("get", "etcdbk", "-o", "jsonpath={.items[*].metadata.name}")); !slices.Equal(got, want) {
 		t.Errorf("the examples are EtcdBackups %v, want %v", got, want)
 	}
@@ -46,6 +49,8 @@ func TestBackupExamples(t *testing.T) {
 	if next := repeated.Status().NextScheduleTime.In(berlin); next.Hour()%6 != 0 || next.Minute() != 0 {
 		t.Errorf("the next is due at %s, which is not every six hours in Berlin", next)
 	}
+	s.kubectl("patch", "etcdbk", copied.Name, "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":null,"backupIntervalInSecond":3600}}}`)
+	copied.becomes("copied", twoMinutes, harness.BackupCondition(v1beta2.ConditionCopied, true, v1beta2.BackupReasonCopied))
 	s.fromTheCronJob(w, st)
 	w.lostNothing(3)
 }

@@ -98,6 +98,21 @@ func TestVolumeSpoilt(t *testing.T) {
 	w.lostNothing(3)
 }
 
+// TestVolumeDeleted: whoever deletes the PVC of the only member loses nothing: Kubernetes waits for
+// the end of its Pod, and another member has the data by then.
+func TestVolumeDeleted(t *testing.T) {
+	t.Parallel()
+	s := anOperator(t)
+	c := s.cluster("etcd", harness.Size(1), harness.Volumes)
+	c.settles(1, oneMinute)
+	w, gone := c.writes(), c.seed()
+	s.kubectl("delete", "pvc", gone, "--wait=false")
+	c.becomes("moved to another volume", harness.All(withoutMember(gone), harness.Settled(1)), twoMinutes)
+	c.tells("MemberMoved", gone, "its PVC is being deleted")
+	w.noticed(anElection)
+	w.lostNothing(1)
+}
+
 // growth is what makes the volumes of an EtcdCluster grow.
 const growth = `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"2Gi"}}}}}}`
 
