@@ -7,9 +7,9 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 # The Go modules of the workspace. Each builds alone, as its users get it.
-MODULES := api shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator e2e
-# Those whose programs are in the images (api comes with them).
-PRODUCTS := shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator
+MODULES := api shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator plugin e2e
+# Those whose programs users run: those of the images, and the plugin (api comes with them).
+PRODUCTS := shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator plugin
 # All modules, also those outside of the workspace: tools, and what tests run.
 EVERY_MODULE = $(patsubst %/go.mod,%,$(shell git ls-files '*go.mod'))
 # Where vulnerabilities are looked up; file:// and a folder for a copy of it.
@@ -25,10 +25,13 @@ LOCALKUBE := bin/localkube
 # Programs that the tests run: kube-apiserver, etcd of every minor, an S3 server.
 TEST_ENV = eval "$$($(LOCALKUBE) env)"
 export AZURITE_BINARY := $(CURDIR)/bin/azurite/node_modules/.bin/azurite-blob
+export FAKEGCS_BINARY := $(CURDIR)/bin/fakegcs
 export GOWORK := off
-# As the images and localkube are built: what all of them share is compiled once.
+# As the images and localkube are built: what all of them share is compiled once. The tag leaves
+# the parts of Google's store's SDK out that speak gRPC, 13 MB of each program that has it.
+TAGS := disable_grpc_modules
 export CGO_ENABLED := 0
-export GOFLAGS := $(GOFLAGS) -trimpath
+export GOFLAGS := $(GOFLAGS) -trimpath -tags=$(TAGS)
 
 .PHONY: help
 help: ## List the targets
@@ -42,12 +45,12 @@ demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come bac
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
 
 .PHONY: test-unit
-test-unit: localkube bin/azurite ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
+test-unit: localkube bin/azurite bin/fakegcs bin/promtool ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
 	  simulator=; \
-	  if [ $$m = operators/etcd-operator ]; then (cd $$m && exec go test -tags simulation -timeout 20m ./internal/simulate) & simulator=$$!; fi; \
+	  if [ $$m = operators/etcd-operator ]; then (cd $$m && exec go test -tags simulation,$(TAGS) -timeout 20m ./internal/simulate) & simulator=$$!; fi; \
 	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site -e internal/simulate)) || { [ -z "$$simulator" ] || kill $$simulator; exit 1; }; \
 	  [ -z "$$simulator" ] || wait $$simulator; \
 	done
@@ -61,7 +64,7 @@ test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on
 	$(E2E) -short -timeout 62m
 
 .PHONY: torture
-torture: localkube images bin/gotestsum bin/helm ## Run all end-to-end tests, and compare the operators' rights with what they use
+torture: localkube images bin/gotestsum bin/helm bin/prometheus ## Run all end-to-end tests, and compare the operators' rights with what they use
 	@mkdir -p out/e2e
 	$(E2E) -timeout 120m
 
@@ -73,7 +76,7 @@ test-docs: docs ## Test the site of docs/ in a real browser
 .PHONY: simulate
 simulate: ## Try to break etcd-operator, with SEEDS random runs from number FIRST on
 	@mkdir -p out
-	cd operators/etcd-operator && go test -tags simulation ./internal/simulate -c -o ../../out/simulate.test
+	cd operators/etcd-operator && go test -tags simulation,$(TAGS) ./internal/simulate -c -o ../../out/simulate.test
 	@# A run of the shipped code keeps one core busy: there is a process for each.
 	@cd operators/etcd-operator/internal/simulate && failed=0 && pids= && cores=$$(nproc) && each=$$((($(SHIPPED) + cores - 1) / cores)) && \
 	  { ../../../../out/simulate.test -test.run 'TestSimulate$$' -seeds $(SEEDS) -first $(FIRST) -test.v || failed=1; } && \
@@ -84,7 +87,7 @@ simulate: ## Try to break etcd-operator, with SEEDS random runs from number FIRS
 .PHONY: simulate-cover
 simulate-cover: ## Show which functions of etcd-operator SHIPPED runs of its shipped code cover, and what share of their statements
 	@mkdir -p out
-	@cd operators/etcd-operator && go test -tags simulation ./internal/simulate -run 'TestShipped$$' -shipped $(SHIPPED) -first $(FIRST) -timeout 0 \
+	@cd operators/etcd-operator && go test -tags simulation,$(TAGS) ./internal/simulate -run 'TestShipped$$' -shipped $(SHIPPED) -first $(FIRST) -timeout 0 \
 	  -coverprofile ../../out/simulate.cover -coverpkg ./internal/act,./internal/observe,./internal/report,./internal/controller && \
 	  go tool cover -func ../../out/simulate.cover && \
 	  awk -F '[/: ]' 'NR > 1 {p = $$(NF-4); all[p] += $$(NF-1); if ($$NF > 0) hit[p] += $$(NF-1)} END {for (p in all) printf "%-12s %5.1f%% of %d statements\n", p, 100 * hit[p] / all[p], all[p]}' ../../out/simulate.cover
@@ -125,6 +128,20 @@ sbom: images bin/cyclonedx-gomod ## List what is in each program of the images, 
 	  echo $$sbom; \
 	done
 
+.PHONY: plugin
+plugin: bin/kubectl-etcd ## Build bin/kubectl-etcd, the plugin kubectl etcd
+
+# How the plugin calls itself: the newest tag, and the commits since.
+PLUGIN_VERSION = $(shell git describe --tags --always --dirty)
+
+.PHONY: krew
+krew: ## Pack the plugin for krew, for each platform, into out/krew
+	cd plugin && go run ./cmd/krew -version $(PLUGIN_VERSION) -out ../out/krew
+
+.PHONY: bin/kubectl-etcd
+bin/kubectl-etcd:
+	@cd plugin && go build -ldflags '-s -w -X main.version=$(PLUGIN_VERSION)' -o ../$@ .
+
 .PHONY: localkube
 localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
@@ -137,7 +154,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/
 	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
 	bin/crd-ref-docs --source-path=api/v1beta2 --config=tools/reference/config.yaml --templates-dir=tools/reference --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
-	cd e2e && go run ./cmd/reference .. && go run ./cmd/charts ..
+	cd e2e && go run ./cmd/reference .. && go run ./cmd/dashboards .. && go run ./cmd/charts ..
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module
@@ -145,7 +162,7 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/docs tools/helm tools/lint tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(MODULES) tools tools/docs tools/fakegcs tools/helm tools/lint tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
 	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
 	@git diff --exit-code -- api charts deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
@@ -174,6 +191,19 @@ bin/azurite: tools/azurite/package-lock.json
 	cp tools/azurite/package.json tools/azurite/package-lock.json $@.part
 	cd $@.part && npm ci --ignore-scripts --no-audit --no-fund
 	mv $@.part $@
+
+# Google Cloud Storage for tests. Nothing of it is in what is shipped.
+bin/fakegcs: tools/fakegcs/go.mod
+	go -C tools/fakegcs build -o ../../bin/fakegcs github.com/fsouza/fake-gcs-server
+
+# Without what finds targets at clouds, which is most of what they are built from.
+PROMETHEUS_TAGS := $(TAGS),remove_all_sd
+
+bin/promtool: tools/prometheus/go.mod
+	go -C tools/prometheus build -tags=$(PROMETHEUS_TAGS) -ldflags='-s -w' -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
+
+bin/prometheus: tools/prometheus/go.mod
+	go -C tools/prometheus build -tags=$(PROMETHEUS_TAGS),enable_kubernetes_sd -ldflags='-s -w' -o ../../$@ github.com/prometheus/prometheus/cmd/prometheus
 
 bin/helm: tools/helm/go.mod
 	go -C tools/helm build -o ../../bin/helm helm.sh/helm/v4/cmd/helm

@@ -47,7 +47,7 @@ func TestGenerated(t *testing.T) {
 		}
 	}
 	for _, name := range Operators {
-		for _, folder := range []string{"files", "files/crd", "templates", "templates/tests"} {
+		for _, folder := range []string{"files", "files/crd", "files/monitoring", "templates", "templates/tests"} {
 			files, err := filepath.Glob(filepath.Join(root, "charts", name, folder, "*.*"))
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestGenerated(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, ok := made[path]; !ok && (name != original || folder == "files" || folder == "files/crd") {
+				if _, ok := made[path]; !ok && (name != original || strings.HasPrefix(folder, "files")) {
 					t.Errorf("%s is not generated any more: delete it", path)
 				}
 			}

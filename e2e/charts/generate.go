@@ -43,6 +43,12 @@ func Generate(root string) (map[string]string, error) {
 	return made, describe(root, umbrella, made)
 }
 
+// monitoring are the files of deploy/monitoring that a chart has, beside its operator's rules.
+var monitoring = map[string][]string{
+	original:               {"pod-monitors.yaml", "dashboards/etcd-fleet.json", "dashboards/etcd-cluster.json"},
+	"etcd-backup-operator": {"dashboards/etcd-backups.json"},
+}
+
 // copyFiles takes over what a chart shares with deploy/, and with the original chart.
 func copyFiles(root, chart string, made map[string]string) error {
 	for folder, all := range shared {
@@ -57,6 +63,11 @@ func copyFiles(root, chart string, made map[string]string) error {
 			from, to = filepath.Join("deploy", chart, folder), filepath.Join(to, folder)
 		}
 		if err := take(root, from, to, made, "*.yaml"); err != nil {
+			return err
+		}
+	}
+	for _, file := range append([]string{chart + "-rules.yaml"}, monitoring[chart]...) {
+		if err := take(root, "deploy/monitoring", filepath.Join("charts", chart, "files/monitoring"), made, file); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,7 @@ var tablePackages = map[string]string{
 	"observe":     "operators/etcd-operator/internal/observe",
 	"controller":  "operators/etcd-operator/internal/controller",
 	"simulate":    "operators/etcd-operator/internal/simulate",
+	"etcdversion": "shared/etcdversion",
 	"launcher":    "shared/launcher",
 	"suite":       "e2e/suite",
 }

@@ -19,6 +19,8 @@ type pod struct {
 	namespaceLabels labels.Set
 	labels          labels.Set
 	ports           []int32
+	// named are those of its ports that have a name.
+	named map[string]int32
 }
 
 // network is a namespace's NetworkPolicies.
@@ -80,11 +82,17 @@ func selects(t *testing.T, selector *metav1.LabelSelector, of labels.Set) bool {
 // in puts a Pod in a namespace, which has the label with its name that every one has, and
 // others.
 func in(namespace string, spec *corev1.PodSpec, podLabels labels.Set, namespaceLabels labels.Set) pod {
-	p := pod{namespace: namespace, labels: podLabels, namespaceLabels: labels.Merge(labels.Set{corev1.LabelMetadataName: namespace}, namespaceLabels)}
+	p := pod{
+		namespace: namespace, labels: podLabels, named: map[string]int32{},
+		namespaceLabels: labels.Merge(labels.Set{corev1.LabelMetadataName: namespace}, namespaceLabels),
+	}
 	if spec != nil {
 		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 			for _, port := range c.Ports {
 				p.ports = append(p.ports, port.ContainerPort)
+				if port.Name != "" {
+					p.named[port.Name] = port.ContainerPort
+				}
 			}
 		}
 	}

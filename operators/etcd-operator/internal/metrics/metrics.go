@@ -4,10 +4,12 @@
 package metrics
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -29,6 +31,7 @@ type Metrics struct {
 	expiry   *prometheus.Desc
 	compared *prometheus.Desc
 	differs  *prometheus.Desc
+	states   *prometheus.Desc
 
 	*operator.Objects[state]
 }
@@ -50,6 +53,8 @@ type state struct {
 	// whether it was the same.
 	compared   time.Time
 	consistent bool
+	// conditions are those of its status.
+	conditions []metav1.Condition
 	// of are the members that answered last.
 	of []Member
 }
@@ -90,6 +95,9 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Unix time of the last comparison of the members' data; absent before the first."),
 		differs: operator.OfObject("etcd_operator_data_inconsistent",
 			"1 if the last comparison of the members' data found a difference, else 0; absent before the first."),
+		states: operator.OfObject("etcd_operator_cluster_condition",
+			"1 for each condition of the EtcdCluster, with its status (True, False, Unknown) and reason; absent while it is being deleted.",
+			"condition", "status", "reason"),
 		Objects: operator.NewObjects(func() *state { return &state{lastHealthy: time.Now()} }),
 	}
 	reg.MustRegister(m.actions, m.stale, m.duration, m)
@@ -115,7 +123,7 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, de
 		if st.healthy {
 			st.lastHealthy = time.Now()
 		}
-		st.deleting = deleting
+		st.deleting, st.conditions = deleting, slices.Clone(s.Conditions)
 		st.compared = time.Time{}
 		if s.Consistency != nil {
 			st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
@@ -150,6 +158,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.expiry
 	ch <- m.compared
 	ch <- m.differs
+	ch <- m.states
 }
 
 // Collect implements prometheus.Collector.
@@ -178,6 +187,7 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 			seconds = time.Since(s.lastHealthy).Seconds()
 		}
 		gauge(m.since, seconds)
+		send.Conditions(m.states, s.conditions)
 	}
 	if !s.ends.IsZero() {
 		gauge(m.expiry, time.Until(s.ends).Seconds())

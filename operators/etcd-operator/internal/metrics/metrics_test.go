@@ -215,6 +215,33 @@ func TestNamesBeginWithTheOperators(t *testing.T) {
 	}
 }
 
+// Each condition has one series, which goes when it or its cluster goes, and when nobody expects
+// the cluster to be healthy any more.
+func TestConditions(t *testing.T) {
+	m, reg := newMetrics()
+	const help = `
+# HELP etcd_operator_cluster_condition 1 for each condition of the EtcdCluster, with its status (True, False, Unknown) and reason; absent while it is being deleted.
+# TYPE etcd_operator_cluster_condition gauge
+`
+	lost := &v1beta2.ClusterStatus{Conditions: []metav1.Condition{
+		{Type: v1beta2.ConditionAvailable, Status: metav1.ConditionFalse, Reason: "QuorumLost"},
+		{Type: v1beta2.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused"},
+	}}
+	m.Observe(key("a"), lost, false, 0)
+	want(t, reg, help+`etcd_operator_cluster_condition{condition="Available",name="a",namespace="ns",reason="QuorumLost",status="False"} 1
+etcd_operator_cluster_condition{condition="Paused",name="a",namespace="ns",reason="NotPaused",status="False"} 1
+`, "etcd_operator_cluster_condition")
+	lost.Conditions = []metav1.Condition{{Type: v1beta2.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Serving"}}
+	m.Observe(key("a"), lost, false, 0)
+	want(t, reg, help+`etcd_operator_cluster_condition{condition="Available",name="a",namespace="ns",reason="Serving",status="True"} 1
+`, "etcd_operator_cluster_condition")
+	m.Observe(key("a"), lost, true, 0)
+	want(t, reg, "", "etcd_operator_cluster_condition")
+	m.Observe(key("a"), lost, false, 0)
+	m.Forget(key("a"))
+	want(t, reg, "", "etcd_operator_cluster_condition")
+}
+
 // What members say of their databases is there while they are observed, and no longer.
 func TestDatabases(t *testing.T) {
 	m, reg := newMetrics()

@@ -1,0 +1,97 @@
+package monitoring
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The dashboards are what "make generate" makes, and each panel says what it shows.
+func TestDashboards(t *testing.T) {
+	var made []string
+	for _, d := range Dashboards() {
+		want, err := d.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := DashboardFile(d.UID)
+		made = append(made, filepath.Join(root, file))
+		if got, err := os.ReadFile(filepath.Join(root, file)); err != nil || string(got) != want {
+			t.Errorf("%s is not what is generated: run \"make generate\" (%v)", file, err)
+		}
+		var titles []string
+		for _, p := range d.Panels {
+			if slices.Contains(titles, p.Title) || p.Description == "" || p.Width < 1 || p.Width > columns || len(p.Queries) == 0 {
+				t.Errorf("%s: panel %s has no title of its own, no description, no query, or a wrong width", d.UID, p.Title)
+			}
+			titles = append(titles, p.Title)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, Folder, "dashboards", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !slices.Contains(made, file) {
+			t.Errorf("%s is not generated any more: delete it", file)
+		}
+	}
+}
+
+// Prometheus reads each query of the dashboards, after Grafana has put in its variables.
+func TestDashboardQueriesAreValid(t *testing.T) {
+	type recorded struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []recorded
+	for _, d := range Dashboards() {
+		grafana := []string{"$__rate_interval", "4m"}
+		for _, v := range d.Variables {
+			grafana = append(grafana, "$"+v.Name, "some")
+		}
+		for _, p := range d.Panels {
+			for _, q := range p.Queries {
+				expr := strings.NewReplacer(grafana...).Replace(q.Expr)
+				if strings.Contains(expr, "$") {
+					t.Errorf("%s, panel %s: no variable of the dashboard is meant by %s", d.UID, p.Title, expr)
+				}
+				rules = append(rules, recorded{fmt.Sprintf("query_%d", len(rules)), expr})
+			}
+		}
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := promtool(t, "check", "rules", "--lint=all", "--lint-fatal", write(t, "queries.yaml", text)); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+var (
+	grouped  = regexp.MustCompile(`\bby \(([^)]*)\)`)
+	inLegend = regexp.MustCompile(`\{\{(\w+)\}\}`)
+)
+
+// A legend names only labels that the series of its query have: Grafana shows nothing for others.
+func TestLegendsNameLabels(t *testing.T) {
+	for _, d := range Dashboards() {
+		for _, p := range d.Panels {
+			for _, q := range p.Queries {
+				by := grouped.FindStringSubmatch(q.Expr)
+				for _, label := range inLegend.FindAllStringSubmatch(q.Legend, -1) {
+					if by != nil && !slices.Contains(strings.Split(by[1], ", "), label[1]) || by == nil && !slices.Contains(targetLabels, label[1]) {
+						t.Errorf("%s, panel %s: the legend %q names the label %s, which %s does not have", d.UID, p.Title, q.Legend, label[1], q.Expr)
+					}
+				}
+			}
+		}
+	}
+}

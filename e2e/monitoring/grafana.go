@@ -1,0 +1,127 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"path"
+)
+
+// columns is how wide Grafana's grid is, and height how high a panel is in its units.
+const columns, height = 24, 8
+
+// schemaVersion is that of Grafana 11; later ones migrate it when they load it.
+const schemaVersion = 39
+
+// kinds of panels, as Grafana calls them.
+const (
+	graph = "timeseries"
+	stat  = "stat"
+	table = "table"
+)
+
+// Dashboard is a Grafana dashboard.
+type Dashboard struct {
+	// UID is its name in addresses, and that of its file.
+	UID, Title, Description string
+	// Variables can be chosen above the panels.
+	Variables []Variable
+	Panels    []Panel
+}
+
+// Variable is what a reader of a dashboard chooses: the values that a label has.
+type Variable struct {
+	Name, Label, Metric, Of string
+	// One permits only one value, without "all".
+	One bool
+}
+
+// Panel is one picture.
+type Panel struct {
+	Title, Description string
+	// Kind is graph, stat or table, Unit Grafana's name of a unit, Width at most columns.
+	Kind, Unit string
+	Width      int
+	Queries    []Query
+}
+
+// Query asks Prometheus.
+type Query struct {
+	Expr string
+	// Legend names a series by its labels, such as {{pod}}.
+	Legend string
+}
+
+var source = map[string]any{"type": "prometheus", "uid": "${datasource}"}
+
+// JSON is the dashboard as Grafana reads it.
+func (d *Dashboard) JSON() (string, error) {
+	text, err := json.MarshalIndent(map[string]any{
+		"uid": d.UID, "title": d.Title, "description": d.Description, "tags": []string{"etcd"},
+		"schemaVersion": schemaVersion, "editable": true, "refresh": "1m", "graphTooltip": 1,
+		"time":       map[string]any{"from": "now-6h", "to": "now"},
+		"templating": map[string]any{"list": d.variables()},
+		"panels":     d.panels(),
+		"links": []any{map[string]any{
+			"title": "etcd", "type": "dashboards", "tags": []string{"etcd"}, "asDropdown": true, "includeVars": true, "keepTime": true,
+		}},
+	}, "", "  ")
+	return string(text) + "\n", err
+}
+
+func (d *Dashboard) variables() []any {
+	all := []any{map[string]any{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}}
+	for _, v := range d.Variables {
+		query := v.definition()
+		all = append(all, map[string]any{
+			"name": v.Name, "label": v.Label, "type": "query", "datasource": source, "definition": query,
+			"query": map[string]any{"query": query, "refId": v.Name}, "refresh": 2, "sort": 1,
+			"multi": !v.One, "includeAll": !v.One, "allValue": ".*",
+		})
+	}
+	return all
+}
+
+func (v *Variable) definition() string { return "label_values(" + v.Metric + ", " + v.Of + ")" }
+
+func (d *Dashboard) panels() []any {
+	all := make([]any, 0, len(d.Panels))
+	x, y := 0, 0
+	for i, p := range d.Panels {
+		if x+p.Width > columns {
+			x, y = 0, y+height
+		}
+		all = append(all, p.json(i+1, x, y))
+		x += p.Width
+	}
+	return all
+}
+
+func (p *Panel) json(id, x, y int) map[string]any {
+	targets := make([]any, 0, len(p.Queries))
+	for i, q := range p.Queries {
+		target := map[string]any{"refId": string(rune('A' + i)), "datasource": source, "expr": q.Expr, "legendFormat": q.Legend}
+		if p.Kind != graph {
+			target["instant"] = true
+		}
+		if p.Kind == table {
+			target["format"] = table
+		}
+		targets = append(targets, target)
+	}
+	panel := map[string]any{
+		"id": id, "title": p.Title, "description": p.Description, "type": p.Kind, "datasource": source, "targets": targets,
+		"gridPos":     map[string]any{"x": x, "y": y, "w": p.Width, "h": height},
+		"fieldConfig": map[string]any{"defaults": map[string]any{"unit": p.Unit}, "overrides": []any{}},
+	}
+	if p.Kind == stat {
+		panel["options"] = map[string]any{"textMode": "value_and_name"}
+	}
+	if p.Kind == table {
+		panel["transformations"] = []any{map[string]any{
+			"id": "organize", "options": map[string]any{"excludeByName": map[string]any{"Time": true}},
+		}}
+	}
+	return panel
+}
+
+// DashboardFile is the file of a dashboard, from the root of the repository.
+func DashboardFile(uid string) string { return path.Join(Folder, "dashboards", uid+".json") }
