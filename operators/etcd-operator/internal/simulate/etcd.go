@@ -133,6 +133,14 @@ func findMember(view []facts.Member, id uint64) *facts.Member {
 	return nil
 }
 
+// nameOf is the name of a member with an id; empty if there is none.
+func nameOf(view []facts.Member, id uint64) string {
+	if m := findMember(view, id); m != nil {
+		return m.Name
+	}
+	return ""
+}
+
 func isVoter(view []facts.Member, id uint64) bool {
 	m := findMember(view, id)
 	return m != nil && !m.Learner

@@ -168,7 +168,7 @@ func (m *members) Promote(ctx context.Context, via []etcdclient.Endpoint, id uin
 		before := m.w.look(r)
 		err := m.w.promoteMember(r, id)
 		if err == nil {
-			m.w.checkPromotion(m.op.todo, before, action.Promote{ID: id})
+			m.w.checkPromotion(m.op.todo, before, action.Promote{ID: id, Name: nameOf(before.view, id)})
 		}
 		return err
 	})
@@ -193,10 +193,7 @@ func removalOf(t *todo, before truth, id uint64) action.RemoveMember {
 	if a.ID == id {
 		return a
 	}
-	a = action.RemoveMember{ID: id}
-	if m := findMember(before.view, id); m != nil {
-		a.Name = m.Name
-	}
+	a = action.RemoveMember{ID: id, Name: nameOf(before.view, id)}
 	for i := range t.seen.Pods {
 		if p := &t.seen.Pods[i]; p.Name == a.Name {
 			a.Pod = p

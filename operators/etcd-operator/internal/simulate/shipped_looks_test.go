@@ -325,6 +325,32 @@ func TestVotersWholeWhenSeen(t *testing.T) {
 	}
 }
 
+// Budget: it is raised for one voter more than the last look right before a promotion has shown.
+func TestBudgetOfTheVotersThatWereSeen(t *testing.T) {
+	voters := func(n int) []facts.Member { return make([]facts.Member, n) }
+	for name, row := range map[string]struct {
+		asked  *asked
+		budget int
+		broken bool
+		reason string
+	}{
+		"raised":                     {&asked{view: voters(3)}, 3, false, "three of four are a quorum"},
+		"not raised":                 {&asked{view: voters(3)}, 2, true, "the third voter was seen"},
+		"not raised, without a look": {nil, 2, true, "nothing tells of fewer"},
+		"another one since the look": {&asked{view: voters(2)}, 2, false, "a promotion that was not answered was committed after it"},
+		"too low for what was seen":  {&asked{view: voters(2)}, 1, true, "two of three are a quorum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Config{DisruptionBudget: true}, 1, nil, nil)
+			w.budget, w.disturbed, w.acting = row.budget, 1, &shipped{w: w}
+			w.checkPromotion(&todo{asked: row.asked}, truth{view: voters(3)}, action.Promote{Name: "c-a"})
+			if broken := w.broken != nil; broken != row.broken {
+				t.Errorf("Budget is broken: %t, want %t: %s", broken, row.broken, row.reason)
+			}
+		})
+	}
+}
+
 // A Pod that has lost its labels waits for a person if it is no member's. If it is a member's, the cluster
 // is not whole.
 func TestUnlabelledPodsAreLeft(t *testing.T) {
