@@ -239,7 +239,7 @@ func (t *teller) data(d *data) {
 	}
 	truth := t.w.births[d.birth].committed
 	common := commonPrefix(truth, d.log)
-	t.put("d", d.birth, d.alarms, d.size, d.inUse, t.name(d.name), d.id, t.w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, d.altered, len(d.snapView), len(d.baseView))
+	t.put("d", d.birth, d.alarms, d.size, d.inUse, t.name(d.name), d.id, t.w.highestTerm()-d.term, len(truth)-common, len(truth)-d.committed, len(truth)-d.applied, d.told, d.stored, d.altered, len(d.snapView))
 	for _, e := range d.log[common:] {
 		t.put(e.kind, t.name(e.name))
 	}

@@ -128,7 +128,7 @@ func (w *world) checkLowered(t *todo, r *run, to string) {
 // ones do so too, under the limit that they had when it was written: see ChangeLearners.)
 func (w *world) replay(r *run) {
 	d := r.disk.data
-	d.base, d.baseView = d.snap, d.snapView
+	d.base = d.snap
 	if minorOf(r.version) > 5 {
 		return
 	}
@@ -140,16 +140,29 @@ func (w *world) replay(r *run) {
 	}
 }
 
-// install is a snapshot that a leader sends to a member that lacks entries from before its
-// own log begins. The log of that member begins there, too, for those that it sends to later.
-func install(from, to *data) {
-	if to.applied >= from.base {
+// memorySnapshotCount is raft's index from which on an etcd from 3.6 on drops the first entry of its
+// log, so that whoever joins gets a snapshot (etcdserver.memorySnapshotCount). 3.5 keeps 100,000.
+const memorySnapshotCount = 100
+
+// install is a snapshot that a leader sends to a member that lacks entries from before its own log
+// begins: what it has applied itself, whatever the limit of learners there. The log of that member
+// begins there, too, for those that it sends to later.
+func (w *world) install(l *run, to *data) {
+	from := l.disk.data
+	if to.applied >= from.base && (to.applied > 0 || !dropsFirst(l)) {
 		return
 	}
-	to.applied, to.committed, to.view = from.base, max(to.committed, from.base), from.baseView
-	to.snap, to.snapView = from.base, from.baseView
-	to.base, to.baseView = from.base, from.baseView
-	to.altered = from.altered
+	to.applied, to.committed, to.view = from.applied, max(to.committed, from.applied), from.view
+	to.snap, to.snapView = to.applied, to.view
+	to.base = to.applied
+	to.size, to.inUse, to.alarms, to.altered = from.size, from.inUse, from.alarms, from.altered
+	w.configured = true
+}
+
+// dropsFirst reports whether an etcd has dropped the first entry of its log.
+func dropsFirst(l *run) bool {
+	d := l.disk.data
+	return minorOf(l.version) > 5 && d.applied > 0 && d.log[d.applied-1].index > memorySnapshotCount
 }
 
 // storageVersion is what a member tells of its data.

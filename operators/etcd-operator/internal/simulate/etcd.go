@@ -32,10 +32,9 @@ type data struct {
 	// as the log grows are let go: who writes little has none.)
 	snap     int
 	snapView []facts.Member
-	// base and baseView are those of the snapshot that it was started on: whoever lacks
-	// entries before gets that one from it, since its log begins there.
-	base     int
-	baseView []facts.Member
+	// base counts the entries of the snapshot that it was started on: whoever lacks entries before
+	// gets a snapshot from it, since its log begins there.
+	base int
 }
 
 // entry is an entry of raft's log. An entry has the same serial wherever it is,

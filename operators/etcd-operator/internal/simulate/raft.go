@@ -248,7 +248,7 @@ func (w *world) send(l, q *run, entries bool) {
 		}
 		to.log = from.log[:len(from.log):len(from.log)]
 		p.match = len(to.log)
-		install(from, to)
+		w.install(l, to)
 	}
 	to.committed = max(to.committed, min(from.committed, p.match))
 	w.apply(q)
