@@ -100,6 +100,15 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 
 // S3: one membership change at a time, and several learners only where every
 // member applies the same limit.
+// shortLog is a cluster of three with so many entries, which the member d waits to join.
+func shortLog(entries uint64) *world {
+	w := healthy(3).size(4).joiner("d")
+	for _, name := range []string{"a", "b", "c"} {
+		w.answer(name, func(a *Answer) { a.Applied = entries })
+	}
+	return w
+}
+
 func TestSeveralLearners(t *testing.T) {
 	twoJoin := func() *world { return healthy(1).size(3).unstarted("b").joiner("c") }
 	one := open("b", joinPermit(1, "a", "b"))
@@ -113,6 +122,26 @@ func TestSeveralLearners(t *testing.T) {
 		},
 		"before 3.6 there is one learner at a time": {
 			reason: "S3: 3.5 knows no limit but 1", seen: twoJoin().version("3.5.35"), do: one, because: "StartingMember",
+		},
+		"the short log of one that came from 3.5 grows before a member joins": {
+			reason: "S3: the joiner would replay it from its beginning, and apply a second learner that 3.5 has refused",
+			seen:   shortLog(60).cluster(from35(40)), do: advance(41), because: "AddingMember",
+		},
+		"also before the way from 3.5 has ended": {
+			reason: "S3: all run 3.6 already",
+			seen:   shortLog(100).cluster(func(c *Cluster) { c.Version, c.Target, c.UpgradeSize = "3.5.35", theVersion, 4 }).clusterVersion("3.6.0"), do: advance(1), because: "AddingMember",
+		},
+		"a log of which etcd drops the beginning does not grow": {
+			reason: "whoever joins gets a snapshot", seen: shortLog(101).cluster(from35(40)), do: addLearnerOf("d"), because: "MemberAdded",
+		},
+		"a short log without entries of 3.5 does not grow": {
+			reason: "the joiner refuses what the others have refused", seen: shortLog(60), do: addLearnerOf("d"), because: "MemberAdded",
+		},
+		"a log that begins with a snapshot does not grow": {
+			reason: "a restore has made it", seen: shortLog(60).cluster(from35(40)).marked(func(f *Fence) { f.Adopted.Restore = "r1" }), do: addLearnerOf("d"), because: "MemberAdded",
+		},
+		"a short log of 3.5 does not grow": {
+			reason: "the joiner has the same limit", seen: shortLog(60).version("3.5.35"), do: addLearnerOf("d"), because: "MemberAdded",
 		},
 		"a member that reports less than 3.6 allows one": {
 			reason: "S3: it would not apply the second", seen: twoJoin().answer("a", func(a *Answer) { a.Version = "3.5.35" }), do: one, because: "StartingMember",

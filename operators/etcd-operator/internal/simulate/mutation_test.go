@@ -786,6 +786,16 @@ func TestPlantedBugs(t *testing.T) {
 			by:      []string{"S10"},
 			seeds:   3000,
 		},
+		"the log of 3.5 forgotten when a member joins": {
+			reason:  "an addition that 3.5 has refused is in it",
+			planner: lie(func(o *facts.Observation) { o.Cluster.VersionIndex = 0 }),
+			config: func(c *Config) {
+				changing(EditVersion, EditSize, EditSize)(c)
+				c.Version, c.Weight, c.Idle = "3.5.35", 1, true
+			},
+			by:    []string{"S3"},
+			seeds: 3000,
+		},
 		"a bad image kept": {
 			reason: "what does not run is not given another image",
 			planner: func(o facts.Observation) plan.Decision {

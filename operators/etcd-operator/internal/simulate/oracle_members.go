@@ -65,6 +65,9 @@ func (k *check) addLearner(a action.AddLearner) *Violation {
 	if v := k.surplus(a.Members, p); v != nil {
 		return v
 	}
+	if k.replays35(p) {
+		return violation("S3", "%s is added, and replays what 3.5 may have refused", a.Name)
+	}
 	if len(k.learners) == 0 {
 		return nil
 	}

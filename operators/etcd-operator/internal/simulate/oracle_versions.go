@@ -122,10 +122,13 @@ func (k *check) holdsBack(minor int) bool {
 	return false
 }
 
-// advanceLog: raft's log is made to grow only for the sake of what etcd 3.5 has left in it,
-// and while all members are healthy.
+// advanceLog: raft's log is made to grow only for the sake of what etcd 3.5 has left in it: so
+// that a member can join, or while all members are healthy.
 func (k *check) advanceLog(a action.AdvanceLog) *Violation {
 	c := &k.o.Cluster
+	if k.growsShortLog(a.Entries) {
+		return nil
+	}
 	old := slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool {
 		return k.ours(&p.Answer) && p.Answer.Applied <= c.VersionIndex+uint64(cmp.Or(p.SnapshotCount, 10_000))
 	})
@@ -136,6 +139,21 @@ func (k *check) advanceLog(a action.AdvanceLog) *Violation {
 		return violation("S10", "raft's log is made to grow from %d, and no etcd 3.5 has left anything", c.VersionIndex)
 	}
 	return k.wholly("")
+}
+
+// growsShortLog reports whether a log grows by just what it takes for a member that waits to join
+// it with a snapshot.
+func (k *check) growsShortLog(entries int) bool {
+	return k.settled(k.list()) == nil && uint64(entries) == memorySnapshotCount+1-k.applied &&
+		slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return p.Role == facts.Joiner && k.replays35(&p) })
+}
+
+// replays35 reports whether a member that joins might get a log from its beginning in which 3.5 has
+// written, and apply it by other rules.
+func (k *check) replays35(joiner *facts.Pod) bool {
+	c := &k.o.Cluster
+	return k.applied <= memorySnapshotCount && minorOf(joiner.Version) > 5 &&
+		(c.VersionIndex > 0 || minorOf(c.Version) == 5) && c.Fence.Adopted.Restore == "" && c.Recovery == nil
 }
 
 func (k *check) changeImage(a action.ChangeImage) *Violation {

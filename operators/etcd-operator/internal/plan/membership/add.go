@@ -125,6 +125,9 @@ func AddLearner(v *facts.View) *step.Step {
 		return step.Wait(step.FastPoll, v1beta2.ClusterReasonAddingMember, "waiting for the last membership change to settle")
 	case othersAreAboutToJoin(v, joiner):
 		return step.Wait(step.FastPoll, v1beta2.ClusterReasonAddingMember, joinersProgress(v))
+	case replaysOldLog(v, joiner):
+		return step.Do(action.AdvanceLog{Entries: memorySnapshotCount + 1 - int(v.Applied)}, v1beta2.ClusterReasonAddingMember, fmt.Sprintf(
+			"started appending empty raft entries before member %s joins: it then gets a snapshot, and does not replay log entries from before etcd 3.6", joiner.Name)).Unannounced()
 	}
 	return step.Do(action.AddLearner{Name: joiner.Name, Members: v.List}, v1beta2.ClusterReasonMemberAdded, fmt.Sprintf("added member %s as a learner", joiner.Name))
 }
@@ -192,6 +195,27 @@ func learnerLimit(v *facts.View, joiner *facts.Pod) int {
 	return max(1, limit)
 }
 
+// memorySnapshotCount is after how many log entries an etcd from 3.6 on drops the first entry of
+// its log, so that it sends a snapshot to whoever joins (etcdserver.memorySnapshotCount).
+const memorySnapshotCount = 100
+
+// replaysOldLog reports whether a member that joins might get the log from its beginning, with what
+// was written before 3.6. etcd notes an addition in its log also if it then refuses it as one
+// learner too many, and 3.5 refuses the second: a member with a higher limit would not, and would
+// have another list for good (S3).
+func replaysOldLog(v *facts.View, joiner *facts.Pod) bool {
+	c, of36 := &v.Cluster, etcdversion.Version{Major: 3, Minor: 6}
+	if v.Applied > memorySnapshotCount || beginsWithSnapshot(v) || !etcdversion.Parse(joiner.Version).AtLeast(of36) {
+		return false
+	}
+	return c.VersionIndex > 0 || !etcdversion.Parse(c.Version).AtLeast(of36)
+}
+
+// beginsWithSnapshot reports whether the log of the cluster does, as that of a restored seed.
+func beginsWithSnapshot(v *facts.View) bool {
+	return v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil
+}
+
 // GrantStartPermit lets a member start that is in the list, has never started, and whose
 // launcher waits (S2). It starts after those that got a permit before it: an etcd that
 // joins asks every other member first, and one that is just starting too accepts the
@@ -228,14 +252,13 @@ func GrantStartPermit(v *facts.View) *step.Step {
 // isCompacted reports whether the leader has most likely dropped the first entry of its
 // log, so that it sends a snapshot to whoever joins. It drops entries when it has
 // applied so many: every memorySnapshotCount from 3.6 on, and before
-// DefaultSnapshotCount (both in etcdserver). The log of a restored seed begins with a
-// snapshot.
+// DefaultSnapshotCount (both in etcdserver).
 func isCompacted(v *facts.View) bool {
-	if v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil {
+	if beginsWithSnapshot(v) {
 		return true
 	}
 	if etcdversion.Parse(v.Cluster.Version).AtLeast(etcdversion.Version{Major: 3, Minor: 6}) {
-		return v.Applied > 100
+		return v.Applied > memorySnapshotCount
 	}
 	return v.Applied > 100_000
 }
