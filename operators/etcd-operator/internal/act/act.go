@@ -82,7 +82,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Obse
 	case action.AcknowledgeFence, action.LiftFence:
 		return nil
 	case action.AdoptSeed:
-		return a.seedIsThere(ctx, c, x)
+		return a.canAdoptSeed(ctx, c, x)
 	case action.RecordBootstrap:
 		return a.noOtherClaims(ctx, c, x)
 	case action.LatchClusterID, action.RecordVersion, action.BeginDefragment, action.EndRecovery, action.RecordConsistency:

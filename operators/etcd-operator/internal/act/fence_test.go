@@ -189,14 +189,11 @@ func TestReportOfAFence(t *testing.T) {
 	}
 }
 
-// The seed is the Pod that was handed over, by uid, and the EtcdCluster's.
+// The seed is the Pod that was handed over, by uid, and the EtcdCluster's. It is alone there.
 func TestTheSeedIsReadLive(t *testing.T) {
 	b := newBench(t)
 	obs := b.make(action.NewPod{Name: "x-s", Role: facts.Joiner}, action.NewPod{Name: "x-other", Role: facts.Joiner})
 	adopt := action.AdoptSeed{Restore: "r1", Name: "x-s", UID: podIn(obs, "x-s").UID, ClusterID: 0xc2}
-	if err := b.act(obs, adopt); err != nil {
-		t.Error(err)
-	}
 	another := adopt
 	another.UID = "other"
 	wantStale(t, "another Pod of the name", b.act(obs, another))
@@ -204,10 +201,14 @@ func TestTheSeedIsReadLive(t *testing.T) {
 	gone.Name = "x-gone"
 	wantStale(t, "a Pod that is gone", b.act(obs, gone))
 
+	wantStale(t, "a Pod that might serve beside it", b.act(obs, adopt))
 	foreign := b.pod("x-other")
 	foreign.OwnerReferences = nil
 	if err := b.client.Update(apiservertest.Context(t), foreign); err != nil {
 		t.Fatal(err)
+	}
+	if err := b.act(obs, adopt); err != nil {
+		t.Error(err)
 	}
 	wantStale(t, "a Pod that is not the EtcdCluster's", b.act(obs, action.AdoptSeed{Restore: "r1", Name: "x-other", UID: podIn(obs, "x-other").UID}))
 

@@ -86,16 +86,13 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.
 // were observed: a cache that lags would else make Pods twice, and one that has lost a
 // label would get another in its place.
 func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
-		return fmt.Errorf("list Pods: %w", err)
+	pods, err := a.liveMetadata(ctx, c)
+	if err != nil {
+		return err
 	}
 	live, seen := map[string]bool{}, map[string]bool{}
-	for i := range list.Items {
-		if metav1.IsControlledBy(&list.Items[i], c) {
-			live[list.Items[i].Name] = true
-		}
+	for i := range pods {
+		live[pods[i].Name] = true
 	}
 	for _, p := range obs.Pods {
 		seen[p.Name] = true
@@ -104,6 +101,16 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts
 		return fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
 	return a.noneUnseen(ctx, c, obs)
+}
+
+// liveMetadata lists what the cluster's Pods are called and labelled.
+func (a *Actor) liveMetadata(ctx context.Context, c *v1beta2.EtcdCluster) ([]metav1.PartialObjectMetadata, error) {
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	if err := a.Live.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(p metav1.PartialObjectMetadata) bool { return !metav1.IsControlledBy(&p, c) }), nil
 }
 
 // claimFor makes the volume of a new Pod, and looks whether that of one which returns
@@ -337,7 +344,25 @@ func (a *Actor) livePod(ctx context.Context, c *v1beta2.EtcdCluster, name string
 	return &pod, a.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &pod)
 }
 
-// seedIsThere looks whether a restore's seed is still the Pod that was handed over.
+// canAdoptSeed looks whether a restore's seed is still the Pod that was handed over, and nobody
+// serves beside it.
+func (a *Actor) canAdoptSeed(ctx context.Context, c *v1beta2.EtcdCluster, x action.AdoptSeed) error {
+	if err := a.seedIsThere(ctx, c, x); err != nil {
+		return err
+	}
+	pods, err := a.liveMetadata(ctx, c)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(pods, func(p metav1.PartialObjectMetadata) bool {
+		return p.Name != x.Name && p.Annotations[v1beta2.AnnotationRestore] == "" && p.DeletionTimestamp == nil
+	})
+	if i >= 0 && refuses(SeedIsAlone, true) {
+		return fmt.Errorf("%w: Pod %s might serve beside the seed %s", ErrStale, pods[i].Name, x.Name)
+	}
+	return nil
+}
+
 func (a *Actor) seedIsThere(ctx context.Context, c *v1beta2.EtcdCluster, x action.AdoptSeed) error {
 	pod, err := a.livePod(ctx, c, x.Name)
 	if err != nil {

@@ -60,6 +60,7 @@ const (
 	RemovedNotBack    Precondition = "the Pod of the member that is removed has neither become ready nor found a node (S4)"
 	NoPodOfClaim      Precondition = "no Pod has the name of a PVC that is deleted (S7)"
 	SeedIsThere       Precondition = "the seed that a restore has handed over is there (S12)"
+	SeedIsAlone       Precondition = "no other Pod might serve beside the seed that a restore has handed over (S1)"
 	StillThere        Precondition = "the object that is changed or deleted still exists"
 	NameIsFree        Precondition = "no Pod of a new member's name exists"
 	ImageAsRead       Precondition = "the Pod that gets another image is as it was read (S6)"

@@ -228,6 +228,15 @@ func TestAdoption(t *testing.T) {
 		"not under another name": {
 			reason: "others would not find it", seen: offered().tells("s", []Member{{ID: id("s"), Name: "t"}}), because: "Fenced",
 		},
+		"not beside an old member's Pod that was created again": {
+			reason: "S1: its data would be served beside the seed's", seen: offered().add("b", Voter, serving("b")), because: "Fenced",
+		},
+		"but beside one that ends": {
+			reason: "the restore has judged it", seen: offered().add("b", Voter, serving("b")).deleting("b"), do: adopted, because: "SeedAdopted",
+		},
+		"and beside another restore's seed": {
+			reason: "it starts by a permit only", seen: offered().add("t", Seed, Answer{}), do: adopted, because: "SeedAdopted",
+		},
 		"not when it is being deleted": {
 			reason: "its data would be lost", seen: offered().deleting("s"), because: "Fenced",
 		},

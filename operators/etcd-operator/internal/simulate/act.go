@@ -353,6 +353,9 @@ func (w *world) adoptSeed(op *operator, t *todo, a action.AdoptSeed) error {
 	if p := w.pod(a.Name); p == nil || p.uid != a.UID || p.deleting != never {
 		return errGone
 	}
+	if slices.ContainsFunc(w.pods, func(p *pod) bool { return p.name != a.Name && mightServe(p) }) {
+		return errThere
+	}
 	err := w.writeStatus(op, func(c *etcdCluster) {
 		c.fence.By, c.fence.Adopted = "", v1beta2.AdoptedSeed{Restore: a.Restore, Pod: a.Name, PodUID: a.UID}
 		c.bootstrap, c.clusterID, c.status = facts.Bootstrap{Member: a.Name, Token: a.Restore}, a.ClusterID, &t.decision.Status
@@ -365,6 +368,9 @@ func (w *world) adoptSeed(op *operator, t *todo, a action.AdoptSeed) error {
 	}
 	return err
 }
+
+// mightServe reports whether a Pod is neither a restore's seed nor about to end.
+func mightServe(p *pod) bool { return p.snapshot == "" && p.deleting == never }
 
 func (w *world) writeStatus(op *operator, change func(*etcdCluster)) error {
 	if op.version != w.cluster.version {

@@ -325,6 +325,8 @@ func (k *check) adopt(a action.AdoptSeed) *Violation {
 	switch {
 	case p.Finished || !p.DeletingSince.IsZero():
 		return violation("S1", "seed %s is adopted, and ends", a.Name)
+	case slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return p.Name != a.Name && p.Role != facts.Seed && p.DeletingSince.IsZero() }):
+		return violation("S1", "seed %s is adopted beside another Pod", a.Name)
 	case !an.Read || an.ClusterID != a.ClusterID || a.ClusterID == 0 || a.ClusterID == c.ClusterID:
 		return violation("S1", "cluster id %x is latched over %x, and seed %s reports %x", a.ClusterID, c.ClusterID, a.Name, an.ClusterID)
 	case len(an.Members) != 1 || an.Members[0].ID != an.MemberID || an.Members[0].Name != a.Name:

@@ -321,6 +321,17 @@ func addPod(w *world, s *shipped) bool {
 	return true
 }
 
+// reapplyBeside is a user who creates the Pod of an old member again, right before it is looked whether
+// the seed that a restore has handed over is alone.
+func reapplyBeside(w *world, s *shipped) bool {
+	if _, ok := s.decided().(action.AdoptSeed); !ok || !s.isNext("listing *v1.PartialObjectMetadataList") {
+		return false
+	}
+	before := len(w.pods)
+	w.reapplyPod()
+	return len(w.pods) > before
+}
+
 // findNode has the Pod of a member that is about to be removed find a node.
 func findNode(w *world, s *shipped) bool {
 	x, ok := s.decided().(action.RemoveMember)

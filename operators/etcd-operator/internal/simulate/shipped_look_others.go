@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -169,6 +170,9 @@ func (s *shipped) checkRecorded(before *etcdCluster) {
 		}
 		if p := l.pod; p == nil || p.uid != x.UID || p.deleting != never || s.w.left(p.object) {
 			s.w.fail("S12", "seed %s is adopted, and was not there when it was looked", x.Name)
+		}
+		if i := slices.IndexFunc(l.pods, func(p pod) bool { return p.name != x.Name && mightServe(&p) }); i >= 0 {
+			s.w.fail("S1", "seed %s is adopted, and Pod %s was seen beside it", x.Name, l.pods[i].name)
 		}
 	default: // it rests on the EtcdCluster alone
 	}

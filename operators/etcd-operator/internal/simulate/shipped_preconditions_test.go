@@ -76,6 +76,7 @@ var preconditionRows = map[act.Precondition]planted{
 	act.RemovedNotBack:    {by: []string{"S4"}, config: intruded(stranding, 50, findNode)},
 	act.NoPodOfClaim:      {by: []string{"S7"}, config: intruded(scaling, 50, addPod)},
 	act.SeedIsThere:       {by: []string{"S12"}, config: intruded(restored, 50, deletePodNext)},
+	act.SeedIsAlone:       {by: []string{"S1"}, config: intruded(handingOver, 50, reapplyBeside)},
 	act.StillThere:        {guarded: byServer},
 	act.NameIsFree:        {guarded: byServer},
 	act.ImageAsRead:       {by: []string{"S6"}, config: rolling},

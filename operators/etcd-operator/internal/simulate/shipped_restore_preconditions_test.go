@@ -137,7 +137,13 @@ func deletingLate(c *Config) {
 // intrudedRestores has restores at which not much else goes wrong than that.
 func intrudedRestores(kind restoreIntrusion) func(*Config) {
 	return func(c *Config) {
-		restoring(KillContainer, LagClaims)(c)
-		c.RestoreIntrusion, c.Persistent, c.Faults, c.Steps, c.Meddles = kind, true, 3, 250, 1
+		handingOver(c)
+		c.RestoreIntrusion = kind
 	}
+}
+
+// handingOver has a restore that comes to its end.
+func handingOver(c *Config) {
+	restoring(KillContainer, LagClaims)(c)
+	c.Persistent, c.Faults, c.Steps, c.Meddles = true, 3, 250, 1
 }

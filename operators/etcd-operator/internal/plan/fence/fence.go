@@ -61,11 +61,28 @@ func adoption(v *facts.View) *step.Step {
 	case !alone || a.ClusterID == 0 || a.MemberID == 0:
 		return step.Wait(step.PollInterval(v, seed), v1beta2.ClusterReasonFenced, fmt.Sprintf("waiting for the restore's seed %s: %s", name, v.Progress(seed))).As(action.Untouchable)
 	}
+	if s := awaitAlone(v, name); s != nil {
+		return s
+	}
 	if s := awaitWrite(v, name, a); s != nil {
 		return s
 	}
 	return step.Do(action.AdoptSeed{Restore: f.By, Name: name, UID: uid, ClusterID: a.ClusterID, Version: seed.Version},
 		v1beta2.ClusterReasonSeedAdopted, fmt.Sprintf("adopted the restore's seed %s: it serves cluster %016x; %s", name, a.ClusterID, nameOfRestore(v, f.By)))
+}
+
+// awaitAlone holds the adoption of a seed back while a Pod is there that might serve the old data
+// beside it (S1): somebody has created it again after the restore had stopped the old members. The
+// restore deletes it as it did those. A Pod that ends already was its to judge.
+func awaitAlone(v *facts.View, seed string) *step.Step {
+	i := slices.IndexFunc(v.Pods, func(p facts.Pod) bool {
+		return p.Name != seed && p.Role != facts.Seed && p.DeletingSince.IsZero()
+	})
+	if i < 0 {
+		return nil
+	}
+	return step.Wait(step.Shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf(
+		"waiting to adopt the restore's seed %s: Pod %s was created after the old members had been stopped, and the restore stops it first", seed, v.Pods[i].Name)).As(action.Untouchable)
 }
 
 // awaitWrite holds the adoption of a seed back until it has acknowledged a write: with the
