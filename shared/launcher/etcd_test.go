@@ -433,3 +433,65 @@ func TestSeedKilledAtAnyMoment(t *testing.T) {
 		t.Log(strings.Join(seen, ", "))
 	})
 }
+
+// What 3.5 has refused as one learner too many stays in its log. A member of a later etcd that joins
+// replays that by its own limit, and lists a learner that nobody else has; but not if so many
+// entries have followed that it gets a snapshot instead. etcd-operator has them appended first.
+func TestALaterJoinerReplaysWhatEtcd35Refused(t *testing.T) {
+	versions := etcdtest.Versions()
+	older := versions[0]
+	if !strings.HasPrefix(older, "3.5.") {
+		t.Fatalf("the oldest etcd here is %s", older)
+	}
+	later := versions[slices.IndexFunc(versions, func(v string) bool { return strings.HasPrefix(v, "3.6.") })]
+	for name, row := range map[string]struct {
+		applied uint64
+		members int
+	}{
+		"a short log": {0, 3},
+		"a long log":  {101, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := etcdtest.NewMember(t, older, "first")
+			process := first.Start(t, "new", first)
+			first.WaitReady(t)
+			cli := client(t, first)
+			learner := addLearner(t, cli, etcdtest.NewMember(t, older, "learner"))
+			if _, err := cli.MemberAddAsLearner(within(t), []string{"http://refused:2380"}); err == nil {
+				t.Fatal("etcd 3.5 has taken a second learner")
+			}
+			if _, err := cli.MemberRemove(within(t), learner); err != nil {
+				t.Fatal(err)
+			}
+			process.Terminate()
+			first.Version = later
+			first.Start(t, "new", first)
+			first.WaitReady(t)
+			for applied := uint64(0); applied < row.applied; {
+				if _, err := cli.Put(within(t), "k", "v"); err != nil {
+					t.Fatal(err)
+				}
+				status, err := cli.Status(within(t), first.Client)
+				if err != nil {
+					t.Fatal(err)
+				}
+				applied = status.RaftAppliedIndex
+			}
+			joiner := etcdtest.NewMember(t, later, "joiner")
+			id := addLearner(t, cli, joiner)
+			joiner.Start(t, "existing", first, joiner)
+			etcdtest.Eventually(t, "the learner to be promoted", func() error {
+				_, err := cli.MemberPromote(within(t), id)
+				return err
+			})
+			joiner.WaitReady(t)
+			list, err := client(t, joiner).MemberList(within(t), clientv3.WithSerializable())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list.Members) != row.members {
+				t.Errorf("the joiner lists %d members, want %d: %v", len(list.Members), row.members, list.Members)
+			}
+		})
+	}
+}
