@@ -93,6 +93,9 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *fact
 	}
 	// What can't be done is noted where the next Observation finds it, so that it is not
 	// tried over and over.
+	if err := a.unchanged(ctx, c, BeforeGrowth); err != nil {
+		return err
+	}
 	noted := a.patchClaim(ctx, claim, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{v1beta2.AnnotationGrowthRefused: observe.Refused(x.Size, time.Now(), words(err))}},
 	})

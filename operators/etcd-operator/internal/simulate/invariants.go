@@ -47,7 +47,7 @@ func (w *world) checkTruth() {
 func (w *world) checkOrphans(op *operator, name string) {
 	op.orphans = slices.DeleteFunc(slices.Clone(op.orphans), func(old string) bool {
 		c := w.claim(old)
-		return old == name || c == nil || c.deleting || w.pod(old) != nil
+		return old == name || c == nil || c.deleting
 	})
 	op.orphans = append(op.orphans, name)
 	if len(op.orphans) > 2 {

@@ -40,7 +40,7 @@ type operator struct {
 	names int
 	// rejections are what the API server has refused, as package controller remembers it.
 	rejections []facts.Rejection
-	// orphans are the volumes that it has made for Pods which were refused.
+	// orphans are the volumes that it has made for Pods which were refused, and are not there yet.
 	orphans []string
 	// todo is what it is carrying out; nil if nothing.
 	todo *todo

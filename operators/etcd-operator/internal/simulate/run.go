@@ -154,6 +154,7 @@ func (w *world) form() {
 	faults, calm, trace := w.faults, w.calm, w.trace
 	w.faults, w.calm, w.trace = nil, true, nil
 	for range 200 {
+		w.stallOthers()
 		w.advance()
 		if w.broken != nil || w.asItShouldBe() {
 			break
@@ -161,7 +162,18 @@ func (w *world) form() {
 	}
 	w.faults, w.calm, w.trace = faults, calm, trace
 	w.step = 0
+	w.stallOthers()
 	if w.main >= 0 {
 		w.say("there is a cluster of %s", describeMembers(w.births[w.main].view))
+	}
+}
+
+// stallOthers lets second operators make no steps of their own until faults stop.
+func (w *world) stallOthers() {
+	for _, op := range w.operators[1:] {
+		op.stalledUntil = w.step + w.cfg.Steps
+	}
+	for _, s := range w.restorers[min(1, len(w.restorers)):] {
+		s.stalledUntil = w.step + w.cfg.Steps
 	}
 }

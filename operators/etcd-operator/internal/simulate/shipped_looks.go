@@ -99,6 +99,8 @@ func (s *shipped) carry(call string, do func() error) error {
 		for _, c := range s.w.claims {
 			l.volumes[c.name] = c.claimObject
 		}
+	case strings.HasPrefix(call, "creating PVC ") && err == nil:
+		delete(l.volumes, name) // what was read of an earlier one of its name
 	case strings.HasPrefix(call, "reading ") && apierrors.IsNotFound(err):
 		l.found = slices.DeleteFunc(l.found, func(f string) bool { return f == strings.TrimPrefix(call, "reading ") })
 	case strings.HasPrefix(call, "reading ") && err == nil:
@@ -284,7 +286,8 @@ func (s *shipped) checkNames(call, invariant string) {
 			}
 		}
 		name, isClaim := strings.CutPrefix(f, "*v1.PersistentVolumeClaim ")
-		if isClaim && !slices.Contains(s.looks.existing, name) && (s.isOurs(name) || s.isNobodys(name)) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
+		isSame := func() bool { c := s.w.claim(name); return c != nil && c.uid == s.looks.volumes[name].uid } // not collected since
+		if isClaim && isSame() && !slices.Contains(s.looks.existing, name) && (s.isOurs(name) || s.isNobodys(name)) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
 			s.w.fail("S9", "%s, and volume %s was found that was not observed", call, name)
 		}
 	}

@@ -175,7 +175,9 @@ func (s *restorer) checkDrop(c *claim) {
 // only those whose members are being stopped (S7, S12).
 func (s *restorer) checkRelabel(c *claim, next *corev1.PersistentVolumeClaim) {
 	s.checkLeft("the label of volume " + c.name + " is changed")
-	s.checkObserved("gets another label", c.object, c.uid)
+	if next.Labels[v1beta2.LabelRetiredBy] != c.retired { // and is not just marked before the fence is lifted, whichever it is
+		s.checkObserved("gets another label", c.object, c.uid)
+	}
 	if s.looks.volumes[c.name] != c.revision {
 		s.w.fail("S11", "the label of volume %s is changed by restore %s, and it has changed since it was read", c.name, s.of.uid)
 	}

@@ -98,7 +98,7 @@ const (
 	FirstPause   = time.Second
 	LongestPause = 2 * time.Minute
 	// MaxRejections bounds how many the operator remembers of one cluster: the oldest go.
-	MaxRejections = 16
+	MaxRejections = 64
 )
 
 // CreatingPods is the kind of the action CreatePods.
