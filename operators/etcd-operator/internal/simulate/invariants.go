@@ -37,6 +37,7 @@ func (w *world) checkTruth() {
 	w.checkGrowth()
 	w.noteGrowth()
 	if w.configured {
+		w.diskLost() // of a voter that had lost it just before its promotion was committed
 		w.checkLists()
 		w.configured = false
 	}
@@ -207,7 +208,7 @@ func (w *world) checkQuorumLost() {
 	}
 }
 
-// diskLost is called whenever disks may have been lost: once a majority of the
+// diskLost is called whenever voters or their disks may have changed: once a majority of the
 // voters has none, nothing can be promised of acknowledged writes.
 func (w *world) diskLost() {
 	if w.main < 0 || w.majorityLost {
