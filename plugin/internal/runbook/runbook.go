@@ -120,6 +120,7 @@ var (
 		{condition: v1beta2.ConditionFailed, status: metav1.ConditionTrue, runbook: "backup-failed", risk: RiskNotYet},
 		{condition: v1beta2.ConditionQuorum, status: metav1.ConditionFalse, runbook: "backup-without-quorum", risk: RiskNotYet},
 		{condition: v1beta2.ConditionVerified, status: metav1.ConditionFalse, runbook: "verification-failed", risk: RiskYes},
+		{condition: v1beta2.ConditionArchiving, status: metav1.ConditionFalse, runbook: "archive", risk: RiskNotYet, after: slow},
 	}
 	restoreFits = []fit{
 		{condition: v1beta2.ConditionFailed, status: metav1.ConditionTrue, runbook: "restore-failed", risk: RiskNo},

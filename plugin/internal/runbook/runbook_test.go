@@ -57,6 +57,12 @@ func TestDiagnose(t *testing.T) {
 			Backups:  []v1beta2.EtcdBackup{{Status: v1beta2.BackupStatus{Phase: v1beta2.BackupFailed, Conditions: []metav1.Condition{condition("Failed", metav1.ConditionTrue, "JobFailed", "", 0), condition("Verified", metav1.ConditionFalse, "X", "", 0)}}}},
 			Restores: []v1beta2.EtcdRestore{{Status: v1beta2.RestoreStatus{Phase: v1beta2.RestoreFailed, Conditions: []metav1.Condition{condition("Failed", metav1.ConditionTrue, "HashMismatch", "", 0)}}}},
 		}, want: []string{"verification-failed", "backup-failed", "restore-failed"}},
+		"an archive that records nothing": {reason: "changes are lost with the cluster", seen: Seen{Cluster: cluster(serving), Backups: []v1beta2.EtcdBackup{{
+			Status: v1beta2.BackupStatus{Phase: v1beta2.BackupScheduled, Conditions: []metav1.Condition{condition("Archiving", metav1.ConditionFalse, "StoreUnreachable", "", time.Hour)}},
+		}}}, want: []string{"archive"}},
+		"an archive that has just begun": {reason: "its Pod starts", seen: Seen{Cluster: cluster(serving), Backups: []v1beta2.EtcdBackup{{
+			Status: v1beta2.BackupStatus{Phase: v1beta2.BackupScheduled, Conditions: []metav1.Condition{condition("Archiving", metav1.ConditionFalse, "AgentRunning", "", time.Minute)}},
+		}}}},
 		"a restore that waits, and one that is done": {reason: "only the first is told", seen: Seen{Cluster: cluster(serving), Restores: []v1beta2.EtcdRestore{
 			{Status: v1beta2.RestoreStatus{Phase: v1beta2.RestoreVerifying}}, {Status: v1beta2.RestoreStatus{Phase: v1beta2.RestoreComplete}},
 		}}, want: []string{"restore-waiting"}},
@@ -90,6 +96,7 @@ func TestEachRunbook(t *testing.T) {
 	named := map[string]bool{
 		"operator-not-ready": true, "backup-waiting": true, "restore-waiting": true,
 		"wrong-keys-deleted": true, // no condition shows it: somebody has to say that keys are missing
+		"slow-members":       true, // metrics show it, and "kubectl etcd check"
 	}
 	for _, fits := range [][]fit{clusterFits, backupFits, restoreFits} {
 		for _, f := range fits {
