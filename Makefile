@@ -45,7 +45,7 @@ demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come bac
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
 
 .PHONY: test-unit
-test-unit: localkube bin/azurite bin/fakegcs bin/promtool ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
+test-unit: localkube bin/azurite bin/fakegcs bin/promtool bin/olm bin/scorecard-test ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
 	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
 	  echo "== $$m"; \
@@ -147,14 +147,14 @@ localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && go build -o ../$(LOCALKUBE) ./localkube
 
 .PHONY: generate
-generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/reference and the Helm charts from their sources, and copy the Roles for the operators to ask for
+generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/reference, the Helm charts and the bundles for OLM from their sources, and copy the Roles for the operators to ask for
 	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
 	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
 	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
 	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
 	bin/crd-ref-docs --source-path=api/v1beta2 --config=tools/reference/config.yaml --templates-dir=tools/reference --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
-	cd e2e && go run ./cmd/reference .. && go run ./cmd/dashboards .. && go run ./cmd/charts ..
+	cd e2e && go run ./cmd/reference .. && go run ./cmd/dashboards .. && go run ./cmd/charts .. && go run ./cmd/olm ..
 
 .PHONY: lint
 lint: bin/golangci-lint ## Check style, in every module
@@ -162,7 +162,7 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/docs tools/fakegcs tools/helm tools/lint tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(MODULES) tools tools/docs tools/fakegcs tools/helm tools/lint tools/olm tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
 	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
 	@git diff --exit-code -- api charts deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
@@ -204,6 +204,16 @@ bin/promtool: tools/prometheus/go.mod
 
 bin/prometheus: tools/prometheus/go.mod
 	go -C tools/prometheus build -tags=$(PROMETHEUS_TAGS),enable_kubernetes_sd -ldflags='-s -w' -o ../../$@ github.com/prometheus/prometheus/cmd/prometheus
+
+# operator-framework's own checks of bundles: its validation, and the tests of its scorecard.
+# The second tag chooses a library for signatures that needs no C.
+OLM_TAGS := $(TAGS),containers_image_openpgp
+
+bin/olm: tools/olm/go.mod $(wildcard tools/olm/*.go)
+	go -C tools/olm build -tags=$(OLM_TAGS) -ldflags='-s -w' -o ../../$@ .
+
+bin/scorecard-test: tools/olm/go.mod
+	go -C tools/olm build -tags=$(OLM_TAGS) -ldflags='-s -w' -o ../../$@ github.com/operator-framework/operator-sdk/images/scorecard-test
 
 bin/helm: tools/helm/go.mod
 	go -C tools/helm build -o ../../bin/helm helm.sh/helm/v4/cmd/helm

@@ -1,0 +1,285 @@
+package olm
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+	shared "github.com/etcd-operators/etcd-operators/shared/operator"
+)
+
+// TestInstallModes: a bundle supports the namespaces that its operator looks at when it is
+// started as the bundle says, and no others.
+func TestInstallModes(t *testing.T) {
+	for _, o := range operators {
+		c := readCSV(t, o.name)
+		spec := c.Spec.Install.Spec.Deployments[0].Spec
+		if diff := cmp.Diff(supported(t, o.name, spec), modes(c.Spec.InstallModes)); diff != "" {
+			t.Errorf("%s (-operator +bundle):\n%s", o.name, diff)
+		}
+		all := kustomized(t, filepath.Join(o.name, "cluster-wide"))["Deployment/"+o.name]
+		spec, _, err := unstructured.NestedMap(all.Object, "spec")
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, err := arguments(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(supported(t, o.name, spec), modes(installModes(args))); diff != "" {
+			t.Errorf("%s, cluster-wide (-operator +generator):\n%s", o.name, diff)
+		}
+	}
+}
+
+// supported are the modes of an operator with this Deployment, by its own reading of its flags:
+// it serves all namespaces, or its own.
+func supported(t *testing.T, name string, spec map[string]any) []string {
+	t.Helper()
+	args, err := arguments(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, options := flag.NewFlagSet(name, flag.ContinueOnError), &shared.Options{Name: name}
+	options.Bind(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatalf("%s %v: %v", name, args, err)
+	}
+	if options.ClusterWide {
+		return []string{"AllNamespaces"}
+	}
+	found, err := containers(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, _, err := unstructured.NestedSlice(found[0], "env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range env {
+		variable := unstructured.Unstructured{Object: e.(map[string]any)}
+		from, _, err := unstructured.NestedString(variable.Object, "valueFrom", "fieldRef", "fieldPath")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if variable.Object["name"] == "MY_POD_NAMESPACE" && from == "metadata.namespace" {
+			return []string{"OwnNamespace"}
+		}
+	}
+	t.Fatalf("%s is not told its own namespace", name)
+	return nil
+}
+
+// modes are those that are supported. Each of the four is named once.
+func modes(all []installMode) []string {
+	var named, supported []string
+	for _, m := range all {
+		named = append(named, m.Type)
+		if m.Supported {
+			supported = append(supported, m.Type)
+		}
+	}
+	slices.Sort(named)
+	if want := []string{"AllNamespaces", "MultiNamespace", "OwnNamespace", "SingleNamespace"}; !slices.Equal(named, want) {
+		return named
+	}
+	return supported
+}
+
+// defaultOf finds the default of a flag of an operator in docs/reference/flags.md, which is made
+// from what the operator prints.
+func defaultOf(t *testing.T, operator, name string) (string, bool) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs/reference/flags.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n## "+operator+"\n")
+	if !ok {
+		t.Fatalf("docs/reference/flags.md has no section %s", operator)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	found := regexp.MustCompile("(?m)^\\| `--" + name + "`[^|]*\\| `([^`]*)`").FindStringSubmatch(section)
+	if found == nil {
+		return "", false
+	}
+	return found[1], true
+}
+
+// image is what names an image: a host with a dot, and a path.
+var image = regexp.MustCompile(`\b[a-z0-9-]+(?:\.[a-z0-9-]+)+/[a-z0-9._/-]+(?::[\w.-]+|@sha256:[0-9a-f]+)?`)
+
+// TestRelatedImages: a mirror of the related images has all that the operator's Deployment and
+// the defaults of its flags name, and nothing else.
+func TestRelatedImages(t *testing.T) {
+	for _, o := range operators {
+		c := readCSV(t, o.name)
+		text, err := json.Marshal(c.Spec.Install.Spec.Deployments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, found := range image.FindAllString(string(text), -1) {
+			if strings.HasPrefix(found, "ghcr.io/") || strings.HasPrefix(found, "quay.io/") {
+				want = append(want, found)
+			}
+		}
+		tagged := func(repository string) {
+			for _, version := range etcdversion.All() {
+				want = append(want, repository+":v"+version)
+			}
+		}
+		if version, ok := defaultOf(t, o.name, "default-version"); ok {
+			want = append(want, v1beta2.DefaultRepository+":v"+version)
+			tagged(v1beta2.DefaultRepository)
+		}
+		if repository, ok := defaultOf(t, o.name, "etcd-repository"); ok {
+			tagged(repository)
+		}
+		var got, names []string
+		for _, i := range c.Spec.RelatedImages {
+			got, names = append(got, i.Image), append(names, i.Name)
+		}
+		if diff := cmp.Diff(unique(want), unique(got)); diff != "" {
+			t.Errorf("%s (-named +related):\n%s", o.name, diff)
+		}
+		if len(unique(names)) != len(names) || len(unique(got)) != len(got) {
+			t.Errorf("%s: an image is related twice: %v", o.name, c.Spec.RelatedImages)
+		}
+		if c.Metadata.Annotations["containerImage"] != c.Spec.RelatedImages[0].Image || !strings.Contains(c.Spec.RelatedImages[0].Image, "/"+o.name+":") {
+			t.Errorf("%s: containerImage is %s", o.name, c.Metadata.Annotations["containerImage"])
+		}
+	}
+}
+
+func unique(values []string) []string {
+	sorted := slices.Sorted(slices.Values(values))
+	return slices.Compact(sorted)
+}
+
+// TestDescriptors: the field of each descriptor is in the definition, which says the same of it,
+// and each field that an example sets has a descriptor.
+func TestDescriptors(t *testing.T) {
+	for _, o := range operators {
+		t.Run(o.name, func(t *testing.T) {
+			c := readCSV(t, o.name)
+			owned := c.Spec.Definitions.Owned[0]
+			_, definition, err := readDefinition(root, &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			properties := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+			for part, all := range map[string][]descriptor{"spec": owned.SpecDescriptors, "status": owned.StatusDescriptors} {
+				seen := map[string]bool{}
+				for _, d := range all {
+					schema := properties[part]
+					for _, field := range strings.Split(d.Path, ".") {
+						schema = schema.Properties[field]
+					}
+					if schema.Type == "" && !schema.XIntOrString || d.Description != schema.Description {
+						t.Errorf("%s.%s is described as %q, and its definition says %q", part, d.Path, d.Description, schema.Description)
+					}
+					if seen[d.Path] || d.DisplayName == "" {
+						t.Errorf("%s.%s has two descriptors, or no name", part, d.Path)
+					}
+					seen[d.Path] = true
+				}
+				for name := range properties[part].Properties {
+					if !seen[name] {
+						t.Errorf("%s.%s has no descriptor", part, name)
+					}
+				}
+			}
+			var examples []struct{ Spec map[string]any }
+			if err := json.Unmarshal([]byte(c.Metadata.Annotations["alm-examples"]), &examples); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range examples {
+				checkDescribed(t, owned.SpecDescriptors, properties["spec"], e.Spec, "")
+			}
+		})
+	}
+}
+
+// checkDescribed looks for a descriptor of each field that is set, down to the fields of a type
+// of Kubernetes or of another kind.
+func checkDescribed(t *testing.T, all []descriptor, schema apiextensionsv1.JSONSchemaProps, set map[string]any, prefix string) {
+	t.Helper()
+	for name, value := range set {
+		path := prefix + name
+		has := func(d descriptor) bool { return d.Path == path }
+		within := func(d descriptor) bool { return strings.HasPrefix(d.Path, path+".") }
+		if !slices.ContainsFunc(all, has) {
+			t.Errorf("spec.%s of an example has no descriptor", path)
+		}
+		if object, ok := value.(map[string]any); ok && slices.ContainsFunc(all, within) {
+			checkDescribed(t, all, schema.Properties[name], object, path+".")
+		}
+	}
+}
+
+// TestResources: what a bundle says that an operator makes is what its Roles let it create.
+func TestResources(t *testing.T) {
+	for name, want := range map[string][]string{
+		"etcd-operator":         {"PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "Secret", "Service"},
+		"etcd-backup-operator":  {"EtcdRestore", "Job"},
+		"etcd-restore-operator": {"EtcdCluster", "Job", "PersistentVolumeClaim", "Pod"},
+	} {
+		var got []string
+		for _, r := range readCSV(t, name).Spec.Definitions.Owned[0].Resources {
+			got = append(got, r.Kind)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestIcon: consoles take an SVG that is well formed and small.
+func TestIcon(t *testing.T) {
+	const most = 10 << 10
+	for _, o := range operators {
+		for _, i := range readCSV(t, o.name).Spec.Icon {
+			text, err := base64.StdEncoding.DecodeString(i.Data)
+			if err != nil || i.MediaType != "image/svg+xml" || len(text) > most {
+				t.Errorf("%s: %d bytes of %s: %v", o.name, len(text), i.MediaType, err)
+			}
+			for decoder := xml.NewDecoder(strings.NewReader(string(text))); ; {
+				if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Fatalf("%s: %v", o.name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRequired: a package brings those without which its operator never gets ready.
+func TestRequired(t *testing.T) {
+	for name, want := range map[string][]string{"etcd-operator": nil, "etcd-backup-operator": nil, "etcd-restore-operator": {"EtcdCluster"}} {
+		var got []string
+		for _, d := range readCSV(t, name).Spec.Definitions.Required {
+			got = append(got, d.Kind)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

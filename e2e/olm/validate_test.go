@@ -1,0 +1,175 @@
+package olm
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// program is one of bin/, by its absolute path.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, "bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: build it with make bin/%s", err, name)
+	}
+	return path
+}
+
+// TestValid runs operator-framework's validators, and has nothing to say against the bundles:
+// no error, and no warning.
+func TestValid(t *testing.T) {
+	for _, o := range operators {
+		if out, err := exec.CommandContext(t.Context(), program(t, "olm"), bundle(o.name)).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", o.name, err, out)
+		}
+	}
+}
+
+// TestMistakesAreFound plants a mistake in a copy of a bundle, and the validators find it.
+func TestMistakesAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, old, with, want string
+	}{
+		"a name without a version":       {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "name: etcd-operator.v", with: "name: etcd-operator-", want: "naming convention"},
+		"no mode of installation":        {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "- supported: true", with: "- supported: false", want: "none of InstallModeTypes are supported"},
+		"a level that does not exist":    {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "capabilities: Seamless Upgrades", with: "capabilities: Perfect", want: "Perfect"},
+		"no request for memory":          {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "requests:", with: "claims: []\n                  x:", want: "resource requests"},
+		"a definition of another kind":   {file: "manifests/etcd.database.coreos.com_etcdclusters.yaml", old: "kind: EtcdCluster\n", with: "kind: EtcdOther\n", want: "not found in bundle"},
+		"an unknown field in a sample":   {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: `"version": "3.6.16"`, with: `"versoin": "3.6.16"`, want: "unknown field"},
+		"a sample of too many members":   {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: `"size": 3`, with: `"size": 9`, want: "should be less than or equal to 7"},
+		"a sample that breaks a rule":    {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: `"version": "3.6.16"`, with: `"version": "3.6"`, want: "version is not of the form X.Y.Z"},
+		"a budget that stops all drains": {file: "manifests/etcd-operator_policy_v1_poddisruptionbudget.yaml", old: "maxUnavailable: 1", with: "maxUnavailable: 0", want: "maxUnavailable field cannot be set to 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "bundle")
+			if err := os.CopyFS(dir, os.DirFS(bundle("etcd-operator"))); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, c.file)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), c.old) {
+				t.Fatalf("%s has no %q", c.file, c.old)
+			}
+			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), c.old, c.with)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), program(t, "olm"), dir).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v, want %q in\n%s", err, c.want, out)
+			}
+		})
+	}
+}
+
+// result is what a test of the scorecard prints.
+type result struct {
+	Results []struct {
+		Name        string   `json:"name"`
+		State       string   `json:"state"`
+		Errors      []string `json:"errors"`
+		Suggestions []string `json:"suggestions"`
+	} `json:"results"`
+}
+
+// statusIsNotInExamples begins a suggestion of the scorecard that we do not follow: examples are
+// what users write, and the operators alone write status.
+const statusIsNotInExamples = " does not have status spec."
+
+// TestScorecard runs all tests that operator-framework's image scorecard-test has: each one that
+// tests/scorecard/config.yaml names. None of them needs a cluster.
+func TestScorecard(t *testing.T) {
+	for _, o := range operators {
+		jail := scorecardJail(t, bundle(o.name))
+		for _, test := range scorecardTests {
+			t.Run(o.name+"/"+test.name, func(t *testing.T) {
+				r := scorecardResult(t, jail, test.name)
+				for _, one := range r.Results {
+					if one.State != "pass" || len(one.Errors) > 0 {
+						t.Errorf("%s: %s %v", one.Name, one.State, one.Errors)
+					}
+					for _, suggestion := range one.Suggestions {
+						if !strings.Contains(suggestion, statusIsNotInExamples) {
+							t.Errorf("%s suggests: %s", one.Name, suggestion)
+						}
+					}
+				}
+				if len(r.Results) == 0 {
+					t.Error("it has no result")
+				}
+			})
+		}
+	}
+}
+
+// TestScorecardFails: it finds a field of an example without a descriptor.
+func TestScorecardFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bundle")
+	if err := os.CopyFS(dir, os.DirFS(bundle("etcd-operator"))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "manifests/etcd-operator.clusterserviceversion.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "path: size\n", "path: length\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := scorecardResult(t, scorecardJail(t, dir), "olm-spec-descriptors")
+	if len(r.Results) != 1 || r.Results[0].State != "fail" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// scorecardJail is a folder with a bundle and the program that tests it, which reads it at
+// /bundle, where the scorecard mounts it in a Pod.
+func scorecardJail(t *testing.T, dir string) string {
+	t.Helper()
+	jail := t.TempDir()
+	if err := os.CopyFS(filepath.Join(jail, "bundle"), os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(program(t, "scorecard-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(jail, "scorecard-test"), text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return jail
+}
+
+// scorecardResult runs one test of the scorecard, which sees its jail alone.
+func scorecardResult(t *testing.T, jail, test string) result {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "/scorecard-test", test)
+	command.Dir = "/"
+	command.SysProcAttr = &syscall.SysProcAttr{Chroot: jail}
+	if os.Geteuid() != 0 { // a namespace of its own, in which the user is root
+		command.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+		command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		command.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", test, err, stderr.String())
+	}
+	var r result
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	return r
+}
