@@ -89,11 +89,12 @@ const statusIsNotInExamples = " does not have status spec."
 // TestScorecard runs all tests that operator-framework's image scorecard-test has: each one that
 // tests/scorecard/config.yaml names. None of them needs a cluster.
 func TestScorecard(t *testing.T) {
+	jail := scorecardJail(t)
 	for _, o := range operators {
-		jail := scorecardJail(t, bundle(o.name))
+		jail.put(t, bundle(o.name))
 		for _, test := range scorecardTests {
 			t.Run(o.name+"/"+test.name, func(t *testing.T) {
-				r := scorecardResult(t, jail, test.name)
+				r := jail.run(t, test.name)
 				for _, one := range r.Results {
 					if one.State != "pass" || len(one.Errors) > 0 {
 						t.Errorf("%s: %s %v", one.Name, one.State, one.Errors)
@@ -126,36 +127,49 @@ func TestScorecardFails(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "path: size\n", "path: length\n", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := scorecardResult(t, scorecardJail(t, dir), "olm-spec-descriptors")
+	jail := scorecardJail(t)
+	jail.put(t, dir)
+	r := jail.run(t, "olm-spec-descriptors")
 	if len(r.Results) != 1 || r.Results[0].State != "fail" {
 		t.Errorf("%+v", r)
 	}
 }
 
-// scorecardJail is a folder with a bundle and the program that tests it, which reads it at
-// /bundle, where the scorecard mounts it in a Pod.
-func scorecardJail(t *testing.T, dir string) string {
+// jail is a folder with the program of the scorecard and a bundle, which it reads at /bundle,
+// where the scorecard mounts it in a Pod.
+type jail string
+
+func scorecardJail(t *testing.T) jail {
 	t.Helper()
-	jail := t.TempDir()
-	if err := os.CopyFS(filepath.Join(jail, "bundle"), os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	text, err := os.ReadFile(program(t, "scorecard-test"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(jail, "scorecard-test"), text, 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "scorecard-test"), text, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return jail
+	return jail(dir)
 }
 
-// scorecardResult runs one test of the scorecard, which sees its jail alone.
-func scorecardResult(t *testing.T, jail, test string) result {
+// put replaces the bundle.
+func (j jail) put(t *testing.T, dir string) {
+	t.Helper()
+	into := filepath.Join(string(j), "bundle")
+	if err := os.RemoveAll(into); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(into, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs one test of the scorecard, which sees nothing but the jail.
+func (j jail) run(t *testing.T, test string) result {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "/scorecard-test", test)
 	command.Dir = "/"
-	command.SysProcAttr = &syscall.SysProcAttr{Chroot: jail}
+	command.SysProcAttr = &syscall.SysProcAttr{Chroot: string(j)}
 	if os.Geteuid() != 0 { // a namespace of its own, in which the user is root
 		command.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
 		command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}

@@ -27,25 +27,28 @@ func validateExamples(bundle *manifests.Bundle) ([]string, error) {
 		return nil, fmt.Errorf("read alm-examples: %w", err)
 	}
 	var problems []string
+	schemas := map[string]*schema{}
 	for _, example := range examples {
-		schema := schemaOf(bundle, example)
-		if schema == nil {
-			problems = append(problems, fmt.Sprintf("example %s is of kind %s, which the bundle does not define", example.GetName(), example.GroupVersionKind()))
+		kind := example.GroupVersionKind().String()
+		if _, ok := schemas[kind]; !ok {
+			var err error
+			if schemas[kind], err = newSchema(definitionOf(bundle, example)); err != nil {
+				return nil, fmt.Errorf("schema of %s: %w", kind, err)
+			}
+		}
+		if schemas[kind] == nil {
+			problems = append(problems, fmt.Sprintf("example %s is of kind %s, which the bundle does not define", example.GetName(), kind))
 			continue
 		}
-		errs, err := validateExample(schema, example.Object)
-		if err != nil {
-			return nil, err
-		}
-		for _, err := range errs {
+		for _, err := range schemas[kind].validate(example.Object) {
 			problems = append(problems, fmt.Sprintf("example %s %s: %v", example.GetKind(), example.GetName(), err))
 		}
 	}
 	return problems, nil
 }
 
-// schemaOf is the schema that the bundle has for an object, or nil.
-func schemaOf(bundle *manifests.Bundle, object unstructured.Unstructured) *apiextensionsv1.CustomResourceValidation {
+// definitionOf is the schema that the bundle has for an object, or nil.
+func definitionOf(bundle *manifests.Bundle, object unstructured.Unstructured) *apiextensionsv1.CustomResourceValidation {
 	kind := object.GroupVersionKind()
 	for _, definition := range bundle.V1CRDs {
 		if definition.Spec.Group != kind.Group || definition.Spec.Names.Kind != kind.Kind {
@@ -60,27 +63,39 @@ func schemaOf(bundle *manifests.Bundle, object unstructured.Unstructured) *apiex
 	return nil
 }
 
-// validateExample does what an API server does with a new object: it looks for unknown fields,
-// fills in defaults, and applies the schema and its CEL rules.
-func validateExample(schema *apiextensionsv1.CustomResourceValidation, object map[string]any) (field.ErrorList, error) {
+// schema is all that an API server makes of the schema of a kind.
+type schema struct {
+	structural *structuralschema.Structural
+	fields     validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// newSchema is nil for no definition.
+func newSchema(definition *apiextensionsv1.CustomResourceValidation) (*schema, error) {
+	if definition == nil {
+		return nil, nil
+	}
 	var internal apiextensions.CustomResourceValidation
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(schema, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(definition, &internal, nil); err != nil {
 		return nil, err
 	}
 	structural, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
 	if err != nil {
 		return nil, err
 	}
-	validator, _, err := validation.NewSchemaValidator(internal.OpenAPIV3Schema)
-	if err != nil {
-		return nil, err
-	}
+	fields, _, err := validation.NewSchemaValidator(internal.OpenAPIV3Schema)
+	return &schema{structural: structural, fields: fields, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, err
+}
+
+// validate does what an API server does with a new object: it looks for unknown fields, fills in
+// defaults, and applies the schema and its CEL rules.
+func (s *schema) validate(object map[string]any) field.ErrorList {
 	var errs field.ErrorList
-	for _, path := range pruning.PruneWithOptions(object, structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+	for _, path := range pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
 		errs = append(errs, field.Invalid(field.NewPath(path), "", "unknown field"))
 	}
-	defaulting.Default(object, structural)
-	errs = append(errs, validation.ValidateCustomResource(nil, object, validator)...)
-	broken, _ := cel.NewValidator(structural, true, celconfig.PerCallLimit).Validate(context.Background(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
-	return append(errs, broken...), nil
+	defaulting.Default(object, s.structural)
+	errs = append(errs, validation.ValidateCustomResource(nil, object, s.fields)...)
+	broken, _ := s.rules.Validate(context.Background(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	return append(errs, broken...)
 }
