@@ -18,7 +18,7 @@ import (
 )
 
 // foreign are API groups that a bare API server does not serve, and that pages show objects of.
-var foreign = []string{"cert-manager.io", "kustomize.config.k8s.io", "monitoring.coreos.com", "policy.cert-manager.io", "snapshot.storage.k8s.io"}
+var foreign = []string{"cert-manager.io", "kustomize.config.k8s.io", "monitoring.coreos.com", "operators.coreos.com", "policy.cert-manager.io", "snapshot.storage.k8s.io"}
 
 // The API server takes each object that a page shows.
 func TestPagesShowRightObjects(t *testing.T) {
