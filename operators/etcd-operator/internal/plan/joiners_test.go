@@ -39,6 +39,19 @@ func TestJoinersThatNeverRun(t *testing.T) {
 			reason: "another one finds none either",
 			seen:   healthy(3).size(4).strandedFor(time.Hour, "d").pod("d", unschedulable), because: "AddingMember",
 		},
+		"but for one that finds none for the volume of an earlier Pod": {
+			reason: "that may be bound to a node that is gone",
+			seen:   healthy(3).size(4).newJoiner("d").volumes().pod("d", unschedulable).pod("d", func(p *Pod) { p.Created = now.Add(-theTimeout) }),
+			do:     create(joiners(1)...), because: "CreatingMembers",
+		},
+		"not before the timeout": {
+			reason: "room may be made",
+			seen:   healthy(3).size(4).newJoiner("d").volumes().pod("d", unschedulable).pod("d", func(p *Pod) { p.Created = now.Add(1 - theTimeout) }), because: "AddingMember",
+		},
+		"nor for one that has a volume of its own": {
+			reason: "another one finds no node either",
+			seen:   healthy(3).size(4).newJoiner("d").volumes().pod("d", unschedulable).pod("d", func(p *Pod) { p.Created = old }), because: "AddingMember",
+		},
 		"one at a time": {
 			reason: "the number of Pods is bounded",
 			seen:   healthy(3).size(5).strandedFor(strandedAge, "d").strandedFor(strandedAge, "e").newJoiner("f"), because: "AddingMember",

@@ -47,10 +47,12 @@ func (w *world) replacePod(p *pod) {
 	w.disturbed++
 }
 
-// anew is a Pod with the same metadata and spec, which nobody has started.
+// anew is a Pod with the same metadata and spec, which nobody has started. It is on no node yet.
 func (p *pod) anew() *pod {
+	object := p.object.DeepCopy()
+	object.Spec.NodeName = ""
 	return &pod{
-		object: p.object, name: p.name, role: p.role, permit: p.permit, persistent: p.persistent, version: p.version, repository: p.repository,
+		object: object, name: p.name, role: p.role, permit: p.permit, persistent: p.persistent, version: p.version, repository: p.repository,
 		template: p.template, learners: p.learners, quota: p.quota, trust: p.trust, snapshot: p.snapshot, again: true,
 	}
 }

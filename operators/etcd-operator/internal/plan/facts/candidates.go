@@ -98,9 +98,16 @@ func (v *Losses) IsUnstarted(p *Pod) bool {
 }
 
 // isUnusable reports whether a Pod that was to become a member is not to any more: it lacks its
-// volume, or the spec asks for another one. See HasLowLimit, too.
+// volume, or finds no node for it, or the spec asks for another one. See HasLowLimit, too.
 func (v *Losses) isUnusable(p *Pod) bool {
-	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.isTiedToOldVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+}
+
+// isTiedToOldVolume reports whether a Pod finds no node, and has the volume of an earlier Pod of its name: a
+// person has recreated it, and that volume may be bound to a node that is gone.
+func (v *Losses) isTiedToOldVolume(p *Pod) bool {
+	c := v.ClaimOf[p.Name]
+	return p.Persistent && p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.Created) && c != nil && p.Created.Sub(c.Created) > cacheLag
 }
 
 // LowLimitAge is how old a Pod that HasLowLimit gets before another one is tried: whatever
