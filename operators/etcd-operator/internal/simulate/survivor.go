@@ -65,6 +65,9 @@ func (w *world) bringBack(f Fault) bool {
 	if d := c.disk.data; d != nil && d.birth != w.main && d.birth != w.lost {
 		return true // of a cluster in whose place a restore's has come
 	}
+	if o := c.disk.owner; o != nil && o.ClusterUID != clusterUID(w.cluster.number) {
+		return true // of an earlier EtcdCluster: a PVC that does not say so starts no etcd on it
+	}
 	w.attic = slices.Delete(w.attic, i, i+1)
 	if w.claim(c.name) != nil || w.pod(c.name) != nil || (c.node >= 0 && w.nodes[c.node].gone) {
 		return true
