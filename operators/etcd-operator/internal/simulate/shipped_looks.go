@@ -99,10 +99,6 @@ func (s *shipped) carry(call string, do func() error) error {
 		for _, c := range s.w.claims {
 			l.volumes[c.name] = c.claimObject
 		}
-	case strings.HasPrefix(call, "creating PVC ") && err == nil:
-		delete(l.volumes, name) // what was read of an earlier one of its name
-	case strings.HasPrefix(call, "reading ") && apierrors.IsNotFound(err):
-		l.found = slices.DeleteFunc(l.found, func(f string) bool { return f == strings.TrimPrefix(call, "reading ") })
 	case strings.HasPrefix(call, "reading ") && err == nil:
 		if strings.HasPrefix(call, "reading *v1.PersistentVolumeClaim ") {
 			if l.volumes == nil {
@@ -151,6 +147,9 @@ func (s *shipped) carry(call string, do func() error) error {
 			default:
 				s.checkEffect(call, name, before)
 				s.checkOnVolume(call, name, &volume)
+			}
+			if strings.HasPrefix(call, "creating PVC ") {
+				delete(l.volumes, name) // what was read of an earlier one of its name
 			}
 		}
 		l.cluster = nil
