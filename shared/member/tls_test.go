@@ -182,8 +182,25 @@ func checkAuthentication(t *testing.T, members []*running, ours *etcdtest.CA) {
 			t.Errorf("an application adds a member, at %s: %v", m.name, err)
 		}
 	}
+	checkGatewayAuthentication(t, m, c, ours)
 	if _, err := c.AuthDisable(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkGatewayAuthentication: with authentication enabled, etcd's gateway refuses whoever shows a
+// certificate with a common name, which can be no user there. It takes a password, by a certificate
+// without one. The page "Use as a datastore" says so.
+func checkGatewayAuthentication(t *testing.T, m *running, root *clientv3.Client, ours *etcdtest.CA) {
+	t.Helper()
+	if _, err := root.UserAdd(t.Context(), "gateway", "password"); err != nil {
+		t.Fatal(err)
+	}
+	const login = `{"name":"gateway","password":"password"}`
+	for commonName, want := range map[string]int{"c-client": http.StatusBadRequest, "": http.StatusOK} {
+		if got := askGateway(t, m, ours.Issue(t, commonName).Config(t, ours), "/v3/auth/authenticate", login); got != want {
+			t.Errorf("a password by a certificate with the common name %q: %d, want %d", commonName, got, want)
+		}
 	}
 }
 
@@ -191,11 +208,19 @@ func checkAuthentication(t *testing.T, members []*running, ours *etcdtest.CA) {
 // server's certificate.
 func checkGateway(t *testing.T, m *running, by *tls.Config) {
 	t.Helper()
+	if status := askGateway(t, m, by, "/v3/kv/range", `{"key":"YQ=="}`); status != http.StatusOK {
+		t.Errorf("etcd's gateway: %d", status)
+	}
+}
+
+// askGateway is the status with which etcd's gateway answers.
+func askGateway(t *testing.T, m *running, by *tls.Config, path, body string) int {
+	t.Helper()
 	config := by.Clone()
 	config.ServerName = Host(m.c, m.name)
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+m.at(ClientPort)+"/v3/kv/range", strings.NewReader(`{"key":"YQ=="}`))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+m.at(ClientPort)+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,9 +229,7 @@ func checkGateway(t *testing.T, m *running, by *tls.Config) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("etcd's gateway: %s", response.Status)
-	}
+	return response.StatusCode
 }
 
 // Six members that join at once take turns by TLS, too, as they do in the clear: an etcd
