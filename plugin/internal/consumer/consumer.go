@@ -30,10 +30,26 @@ type Settings struct {
 // Kinds are the consumers, in the order in which they are shown.
 var Kinds = []string{"env", "kubernetes", "kamaji", "kubeadm", "patroni", "apisix", "vcluster"}
 
-// of writes the configuration of one consumer.
-var of = map[string]func(*target) (any, error){
-	"env": (*target).env, "kubernetes": (*target).kubernetes, "kamaji": (*target).kamaji, "kubeadm": (*target).kubeadm,
-	"patroni": (*target).patroni, "apisix": (*target).apisix, "vcluster": (*target).vcluster,
+// traits are what differs between consumers.
+type traits struct {
+	write func(*target) (any, error)
+	// copies is whether the consumer is on nodes to which the files of the Secret are copied.
+	copies bool
+	// password is where the consumer has user and password, if it reaches etcd by its JSON gateway.
+	// There a certificate can be no user: with authentication enabled, etcd refuses those that have
+	// a common name (embed/serve.go, accessController).
+	password string
+}
+
+// of are the traits of each consumer.
+var of = map[string]traits{
+	"env":        {write: (*target).env},
+	"kubernetes": {write: (*target).kubernetes},
+	"kamaji":     {write: (*target).kamaji},
+	"kubeadm":    {write: (*target).kubeadm, copies: true},
+	"patroni":    {write: (*target).patroni, password: "etcd3.username and etcd3.password"},
+	"apisix":     {write: (*target).apisix, password: "deployment.etcd.user and deployment.etcd.password"},
+	"vcluster":   {write: (*target).vcluster},
 }
 
 // target is a cluster as a consumer sees it.
@@ -46,7 +62,7 @@ type target struct {
 
 // Config is the configuration of a consumer, with notes as comments.
 func Config(c *v1beta2.EtcdCluster, kind string, s Settings) (string, error) {
-	write, ok := of[kind]
+	consumer, ok := of[kind]
 	if !ok {
 		return "", fmt.Errorf("--output %s is not known: set one of %s", kind, strings.Join(Kinds, ", "))
 	}
@@ -59,8 +75,8 @@ func Config(c *v1beta2.EtcdCluster, kind string, s Settings) (string, error) {
 		t.mount = "/etc/etcd-tls"
 	}
 	t.notes = append(t.notes, fmt.Sprintf("EtcdCluster %s/%s for %s", c.Namespace, c.Name, kind))
-	t.explain()
-	config, err := write(t)
+	t.explain(consumer)
+	config, err := consumer.write(t)
 	if err != nil {
 		return "", err
 	}
@@ -103,15 +119,26 @@ func (t *target) note(format string, args ...any) {
 }
 
 // explain says where certificate and user come from.
-func (t *target) explain() {
+func (t *target) explain(consumer traits) {
 	if t.isSecure() {
 		if secret := t.cluster.ClientTLSSecret(); secret != "" {
-			t.note("tls.crt, tls.key and ca.crt are the keys of the Secret %s. They are renewed: mount the Secret, rather than copy it.", secret)
+			advice := "mount the Secret, rather than copy it."
+			if consumer.copies {
+				advice = "copy them again before the copies expire."
+			}
+			t.note("tls.crt, tls.key and ca.crt are the keys of the Secret %s. They are renewed: %s", secret, advice)
 		} else {
 			t.note("Issue the client's certificate yourself, from a CA in the Secret %s.", t.cluster.ServerTLSSecret())
 		}
 	}
 	if t.cluster.Spec.RootSecret() != "" {
+		if consumer.password != "" {
+			t.note("etcd's authentication is enabled: create a user with a password and the roles that are needed, and set %s.", consumer.password)
+			if t.isSecure() {
+				t.note("By its JSON gateway, which is used here, etcd then refuses certificates with a common name. That of the Secret above has one: issue another one without, of the same CA.")
+			}
+			return
+		}
 		if secret := t.cluster.ClientTLSSecret(); secret != "" {
 			t.note("etcd's authentication is enabled: create the user %s-client, the common name of that certificate, with the roles that are needed.", t.cluster.Name)
 			return
