@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,11 +42,29 @@ func (a *App) reach(ctx context.Context, name string) (*opened, error) {
 	return o, nil
 }
 
-// ask asks all members anew.
+// askPause is before members that did not answer are asked a second time. A port-forward that has
+// ended is opened again within it.
+const askPause = time.Second
+
+// ask asks all members anew, and a second time those that do not answer: client-go ends a
+// port-forward when one connection through it fails.
 func (o *opened) ask() {
 	ctx, cancel := context.WithTimeout(o.ctx, askTimeout)
 	defer cancel()
-	o.answers = etcdclient.Client{Deadline: askTimeout / 4}.Ask(ctx, o.Endpoints())
+	client := etcdclient.Client{Deadline: askTimeout / 4}
+	o.answers = client.Ask(ctx, o.Endpoints())
+	silent := slices.DeleteFunc(o.Endpoints(), func(e etcdclient.Endpoint) bool {
+		a := o.answers[e.Name]
+		return a.Reached || a.RefusedBecause != ""
+	})
+	if len(silent) == 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(askPause):
+		maps.Copy(o.answers, client.Ask(ctx, silent))
+	}
 }
 
 // leader is the member that leads, by what the members say.
