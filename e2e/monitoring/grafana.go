@@ -123,5 +123,19 @@ func (p *Panel) json(id, x, y int) map[string]any {
 	return panel
 }
 
+// Generate returns the text of each dashboard, by its path from the root. It needs nothing that is
+// there.
+func Generate(string) (map[string]string, error) {
+	made := map[string]string{}
+	for _, d := range Dashboards() {
+		text, err := d.JSON()
+		if err != nil {
+			return nil, err
+		}
+		made[DashboardFile(d.UID)] = text
+	}
+	return made, nil
+}
+
 // DashboardFile is the file of a dashboard, from the root of the repository.
 func DashboardFile(uid string) string { return path.Join(Folder, "dashboards", uid+".json") }

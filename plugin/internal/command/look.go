@@ -146,7 +146,7 @@ func (a *App) ask(ctx context.Context, s *scene) (map[string]etcdclient.Answer, 
 		return nil, err
 	}
 	defer t.Close()
-	answers := etcdclient.Client{Deadline: askTimeout / 4}.Ask(t.Context(ctx), t.Endpoints())
+	answers := t.Ask(t.Context(ctx), askTimeout)
 	for name, err := range t.Failed {
 		answers[name] = etcdclient.Answer{Trouble: err.Error()}
 	}

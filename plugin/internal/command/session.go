@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,30 +41,8 @@ func (a *App) reach(ctx context.Context, name string) (*opened, error) {
 	return o, nil
 }
 
-// askPause is before members that did not answer are asked a second time. A port-forward that has
-// ended is opened again within it.
-const askPause = time.Second
-
-// ask asks all members anew, and a second time those that do not answer: client-go ends a
-// port-forward when one connection through it fails.
-func (o *opened) ask() {
-	ctx, cancel := context.WithTimeout(o.ctx, askTimeout)
-	defer cancel()
-	client := etcdclient.Client{Deadline: askTimeout / 4}
-	o.answers = client.Ask(ctx, o.Endpoints())
-	silent := slices.DeleteFunc(o.Endpoints(), func(e etcdclient.Endpoint) bool {
-		a := o.answers[e.Name]
-		return a.Reached || a.RefusedBecause != ""
-	})
-	if len(silent) == 0 {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(askPause):
-		maps.Copy(o.answers, client.Ask(ctx, silent))
-	}
-}
+// ask asks all members anew.
+func (o *opened) ask() { o.answers = o.Ask(o.ctx, askTimeout) }
 
 // leader is the member that leads, by what the members say.
 func (o *opened) leader() (*tunnel.Member, error) {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +57,59 @@ func forwardTo(members []*etcdtest.Member) tunnel.Forward {
 	}
 }
 
+// breaksOnce stands for port-forwards that end and are opened again: the first connection through each
+// breaks when etcd's answer has begun, and for a moment nobody listens at its port.
+func breaksOnce(t *testing.T, forward tunnel.Forward) tunnel.Forward {
+	return func(ctx context.Context, pod string, local, port int) (*tunnel.Port, error) {
+		p, err := forward(ctx, pod, local, port)
+		if err != nil {
+			return nil, err
+		}
+		target := net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Local))
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		p.Local = listener.Addr().(*net.TCPAddr).Port
+		go func() {
+			first, err := listener.Accept()
+			listener.Close()
+			if err != nil {
+				return
+			}
+			proxy(first, target, 64) // HTTP/2's settings, and a part of the answer
+			time.Sleep(100 * time.Millisecond)
+			if listener, err = net.Listen("tcp", listener.Addr().String()); err != nil {
+				return
+			}
+			context.AfterFunc(t.Context(), func() { listener.Close() })
+			for {
+				next, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				go proxy(next, target, math.MaxInt64)
+			}
+		}()
+		return p, nil
+	}
+}
+
+// proxy leads a connection to an address until so many bytes have come back from there.
+func proxy(from net.Conn, target string, most int64) {
+	defer from.Close()
+	to, err := net.Dial("tcp", target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	go func() {
+		defer to.Close()
+		_, _ = io.Copy(to, from)
+	}()
+	_, _ = io.CopyN(from, to, most)
+}
+
 // Against a real cluster of three: what its members say of themselves is shown, their data is
 // compared, leadership moves, databases are defragmented with the leader last, and a snapshot is
 // saved.
@@ -76,6 +132,11 @@ func TestRealCluster(t *testing.T) {
 	if got := w.run("check example"); !strings.Contains(got, "3 members have the same data at revision 31") || !strings.Contains(got, "ms") {
 		t.Error(got)
 	}
+	w.forward = breaksOnce(t, w.forward)
+	if got := w.run("check example"); !strings.Contains(got, "3 members have the same data at revision 31") {
+		t.Errorf("connections that broke once:\n%s", got)
+	}
+	w.forward = forwardTo(members)
 	if got := w.run("top example --for 0s"); !strings.Contains(got, "30 keys, 29.") || !strings.Contains(got, "/registry/pods/   30") {
 		t.Error(got)
 	}

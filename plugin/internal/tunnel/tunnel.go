@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -244,6 +246,28 @@ func (t *Tunnel) Context(ctx context.Context) context.Context {
 	return etcdclient.As(ctx, etcdclient.NewSession(func(context.Context) (etcdclient.Credentials, error) {
 		return t.Identity.Credentials, nil
 	}))
+}
+
+// Ask asks all members what they know, within a time: a second time those that do not answer, since
+// client-go ends a port-forward when one connection through it fails (see keep).
+func (t *Tunnel) Ask(ctx context.Context, within time.Duration) map[string]etcdclient.Answer {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	client := etcdclient.Client{Deadline: within / 4}
+	answers := client.Ask(ctx, t.Endpoints())
+	silent := slices.DeleteFunc(t.Endpoints(), func(e etcdclient.Endpoint) bool {
+		a := answers[e.Name]
+		return a.Reached || a.RefusedBecause != ""
+	})
+	if len(silent) == 0 {
+		return answers
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(2 * reopenPause):
+		maps.Copy(answers, client.Ask(ctx, silent))
+	}
+	return answers
 }
 
 // Named is the member of a name.
