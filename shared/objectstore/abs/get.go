@@ -35,6 +35,9 @@ func (s reader) Open(ctx context.Context, o *objectstore.Object, offset int64) (
 	out, err := s.client.NewBlobClient(o.Key).DownloadStream(ctx, options)
 	if err != nil {
 		if reasonOf(err) == objectstore.AlreadyExists { // a precondition, but not that of a write
+			if _, gone := s.Stat(ctx, o.Key); errors.Is(gone, objectstore.NotFound) {
+				return nil, gone
+			}
 			err = objectstore.Because(objectstore.Changed, err)
 		}
 		return nil, s.fail("read", o.Key, err)

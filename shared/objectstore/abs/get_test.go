@@ -1,10 +1,8 @@
 package abs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"testing"
@@ -13,82 +11,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/azuretest"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/storetest"
 )
 
 func TestGet(t *testing.T) {
 	_, proxy, _, store := setup(t)
-	want := content(1 << 20)
-	if _, err := store.Put(t.Context(), "key", plain(want), objectstore.PutOptions{Metadata: map[string]string{"oldest-revision": "7"}}); err != nil {
-		t.Fatal(err)
-	}
-	var listed []objectstore.Object
-	for o, err := range store.List(t.Context(), "key") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		listed = append(listed, o)
-	}
-	if len(listed) != 1 || listed[0].Size != int64(len(want)) || listed[0].Modified.IsZero() {
-		t.Fatalf("listed %+v", listed)
-	}
-	isGet := s3test.IsMethod(http.MethodGet)
-	for name, fault := range map[string]s3test.Fault{
-		"nothing happens":   {When: never},
-		"it breaks often":   {When: isGet, Times: 7, Do: s3test.CutDownload(100_000)},
-		"it breaks at once": {When: isGet, Times: 2, Do: s3test.CutDownload(0)},
-		"it stalls":         {When: isGet, Times: 2, Do: s3test.StallDownload(100_000)},
-		"503":               {When: isGet, Times: 2, Do: azuretest.Answer(http.StatusServiceUnavailable, "ServerBusy")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := proxy.Inject(fault)
-			r, err := store.Get(t.Context(), "key", listed[0].ETag)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			got, err := io.ReadAll(r)
-			if err != nil || !bytes.Equal(got, want) || r.Size != int64(len(want)) || r.Metadata["oldest-revision"] != "7" || r.ETag != listed[0].ETag {
-				t.Errorf("got %d bytes of %+v: %v; want %d", len(got), r.Object, err, len(want))
-			}
-			if proxy.Hits(f) != fault.Times {
-				t.Errorf("the fault hit %d times, want %d", proxy.Hits(f), fault.Times)
-			}
-		})
-	}
-	t.Run("nothing of that name", func(t *testing.T) {
-		if _, err := store.Get(t.Context(), "other", ""); !errors.Is(err, objectstore.NotFound) {
-			t.Errorf("got %v, want %v", err, objectstore.NotFound)
-		}
-	})
-	t.Run("another object than was asked for", func(t *testing.T) {
-		if _, err := store.Get(t.Context(), "key", `"0x8D4BCC2E4835CD0"`); !errors.Is(err, objectstore.Changed) {
-			t.Errorf("got %v, want %v", err, objectstore.Changed)
-		}
-	})
-	t.Run("a small one", func(t *testing.T) {
-		if err := store.WriteSmall(t.Context(), "small", []byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := store.ReadSmall(t.Context(), "small", 10); err != nil || string(got) != "x" {
-			t.Errorf("got %q, %v", got, err)
-		}
-		if _, err := store.ReadSmall(t.Context(), "key", 10); !errors.Is(err, objectstore.TooLarge) {
-			t.Errorf("got %v, want %v", err, objectstore.TooLarge)
-		}
-	})
-	t.Run("replaced in the middle by as many bytes", func(t *testing.T) {
-		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
-		r, err := store.Get(t.Context(), "key", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if _, err := store.Put(t.Context(), "key", plain(make([]byte, len(want))), objectstore.PutOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadAll(r); !errors.Is(err, objectstore.Changed) {
-			t.Errorf("got %v, want %v: half of one object and half of another", err, objectstore.Changed)
-		}
+	storetest.Read(t, storetest.Place{
+		Store: store, Proxy: proxy, IsRead: s3test.IsMethod(http.MethodGet), OtherETags: []string{`"0x8D4BCC2E4835CD0"`},
+		Busy: azuretest.Answer(http.StatusServiceUnavailable, "ServerBusy"),
 	})
 }
 

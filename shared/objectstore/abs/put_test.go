@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"testing"
 	"testing/iotest"
@@ -18,6 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/azuretest"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/storetest"
 )
 
 const containerName = "backups"
@@ -44,15 +44,7 @@ func open(t *testing.T, settings Settings) *Store {
 	return store
 }
 
-// content is always the same for the same size.
-func content(size int) []byte {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
-	return b
-}
-
-// plain hides that a reader can do more than read.
-func plain(b []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(b)} }
+var content, plain = storetest.Content, storetest.Plain
 
 // check compares a blob with what it should hold, read without our code.
 func check(t *testing.T, c *container.Client, key string, want []byte) {
@@ -70,7 +62,7 @@ func checkNothing(t *testing.T, c *container.Client) {
 	}
 }
 
-func never(*http.Request) bool { return false }
+var never = storetest.Never
 
 func TestPutStoresWhatItReads(t *testing.T) {
 	client, _, _, store := setup(t)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"testing"
 	"testing/iotest"
@@ -17,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/gcstest"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/storetest"
 )
 
 const bucketName = "backups"
@@ -51,15 +51,7 @@ func open(t *testing.T, settings Settings) *Store {
 	return store
 }
 
-// content is always the same for the same size.
-func content(size int) []byte {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
-	return b
-}
-
-// plain hides that a reader can do more than read.
-func plain(b []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(b)} }
+var content, plain = storetest.Content, storetest.Plain
 
 // check compares an object with what it should hold, read without our code.
 func (p place) check(t *testing.T, key string, want []byte) {
@@ -77,7 +69,7 @@ func (p place) checkNothing(t *testing.T) {
 	}
 }
 
-func never(*http.Request) bool { return false }
+var never = storetest.Never
 
 func TestPutStoresWhatItReads(t *testing.T) {
 	p := setup(t)

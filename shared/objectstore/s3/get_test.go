@@ -12,82 +12,14 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/storetest"
 )
 
 func TestGet(t *testing.T) {
 	_, proxy, store := setup(t)
-	want := content(1 << 20)
-	if _, err := store.Put(t.Context(), "key", plain(want), objectstore.PutOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	stat, err := store.Stat(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	isGet := s3test.IsMethod(http.MethodGet)
-	for name, fault := range map[string]s3test.Fault{
-		"nothing happens":   {When: func(*http.Request) bool { return false }},
-		"it breaks often":   {When: isGet, Times: 7, Do: s3test.CutDownload(100_000)},
-		"it breaks at once": {When: isGet, Times: 2, Do: s3test.CutDownload(0)},
-		"it stalls":         {When: isGet, Times: 2, Do: s3test.StallDownload(100_000)},
-		"503":               {When: isGet, Times: 2, Do: s3test.Answer(http.StatusServiceUnavailable, "SlowDown")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := proxy.Inject(fault)
-			r, err := store.Get(t.Context(), "key", stat.ETag)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			got, err := io.ReadAll(r)
-			if err != nil || !bytes.Equal(got, want) || r.Size != int64(len(want)) {
-				t.Errorf("got %d bytes of %d: %v; want %d", len(got), r.Size, err, len(want))
-			}
-			if proxy.Hits(f) != fault.Times {
-				t.Errorf("the fault hit %d times, want %d", proxy.Hits(f), fault.Times)
-			}
-		})
-	}
-	t.Run("nothing of that name", func(t *testing.T) {
-		if _, err := store.Get(t.Context(), "other", ""); !errors.Is(err, objectstore.NotFound) {
-			t.Errorf("got %v, want %v", err, objectstore.NotFound)
-		}
-	})
-	t.Run("another object than was asked for", func(t *testing.T) {
-		if _, err := store.Get(t.Context(), "key", `"d41d8cd98f00b204e9800998ecf8427e"`); !errors.Is(err, objectstore.Changed) {
-			t.Errorf("got %v, want %v", err, objectstore.Changed)
-		}
-	})
-	t.Run("replaced in the middle by as many bytes", func(t *testing.T) {
-		if _, err := store.Put(t.Context(), "twin", plain(content(300_000)), objectstore.PutOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
-		r, err := store.Get(t.Context(), "twin", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if _, err := store.Put(t.Context(), "twin", plain(make([]byte, 300_000)), objectstore.PutOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadAll(r); !errors.Is(err, objectstore.Changed) {
-			t.Errorf("got %v, want %v: half of one object and half of another", err, objectstore.Changed)
-		}
-	})
-	t.Run("replaced in the middle", func(t *testing.T) {
-		proxy.Inject(s3test.Fault{When: isGet, Times: 1, Do: s3test.CutDownload(100_000)})
-		r, err := store.Get(t.Context(), "key", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if _, err := store.Put(t.Context(), "key", plain(content(999)), objectstore.PutOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadAll(r); !errors.Is(err, objectstore.Changed) {
-			t.Errorf("got %v, want %v", err, objectstore.Changed)
-		}
+	storetest.Read(t, storetest.Place{
+		Store: store, Proxy: proxy, IsRead: s3test.IsMethod(http.MethodGet), OtherETags: []string{`"d41d8cd98f00b204e9800998ecf8427e"`},
+		Busy: s3test.Answer(http.StatusServiceUnavailable, "SlowDown"),
 	})
 }
 

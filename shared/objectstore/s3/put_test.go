@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
+	"github.com/etcd-operators/etcd-operators/shared/storetest"
 )
 
 const bucket = "backups"
@@ -47,15 +47,7 @@ func open(t *testing.T, settings Settings) *Store {
 	return store
 }
 
-// content is always the same for the same size.
-func content(size int) []byte {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
-	return b
-}
-
-// plain hides that a reader can do more than read.
-func plain(b []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(b)} }
+var content, plain = storetest.Content, storetest.Plain
 
 // check compares an object with what it should hold, read without our code.
 func check(t *testing.T, server *s3test.Server, key string, want []byte) {
