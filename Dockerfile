@@ -25,13 +25,15 @@ RUN go -C operators/${OPERATOR} mod download
 COPY api api
 COPY shared shared
 COPY operators/${OPERATOR} operators/${OPERATOR}
-RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
- && go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${OPERATOR} . \
+# The version that the programs tell, such as v1.2.3; empty: (devel).
+ARG VERSION=
+RUN export GOOS=${TARGETOS} GOARCH=${TARGETARCH} STAMP="-X=github.com/etcd-operators/etcd-operators/shared/version.stamped=${VERSION}" \
+ && go -C operators/${OPERATOR} build -ldflags="-s -w ${STAMP}" -o /out/${OPERATOR} . \
  && if [ "${OPERATOR}" != etcd-backup-operator ]; then \
-      go -C shared build -ldflags="-s -w" -o /out/etcd-launcher ./cmd/etcd-launcher; fi \
+      go -C shared build -ldflags="-s -w ${STAMP}" -o /out/etcd-launcher ./cmd/etcd-launcher; fi \
  && for agent in etcd-survivor-agent etcd-backup-agent etcd-restore-agent; do \
       if [ -d "operators/${OPERATOR}/cmd/${agent}" ]; then \
-        go -C operators/${OPERATOR} build -ldflags="-s -w" -o /out/${agent} ./cmd/${agent}; fi; done
+        go -C operators/${OPERATOR} build -ldflags="-s -w ${STAMP}" -o /out/${agent} ./cmd/${agent}; fi; done
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

@@ -133,6 +133,8 @@ plugin: bin/kubectl-etcd ## Build bin/kubectl-etcd, the plugin kubectl etcd
 
 # How the plugin calls itself: the newest tag, and the commits since.
 PLUGIN_VERSION = $(shell git describe --tags --always --dirty)
+# As LinkerFlag of shared/version has it.
+VERSION_FLAG := -X=github.com/etcd-operators/etcd-operators/shared/version.stamped=
 
 .PHONY: krew
 krew: ## Pack the plugin for krew, for each platform, into out/krew
@@ -140,7 +142,7 @@ krew: ## Pack the plugin for krew, for each platform, into out/krew
 
 .PHONY: bin/kubectl-etcd
 bin/kubectl-etcd:
-	@cd plugin && go build -ldflags '-s -w -X main.version=$(PLUGIN_VERSION)' -o ../$@ .
+	@cd plugin && go build -ldflags '-s -w $(VERSION_FLAG)$(PLUGIN_VERSION)' -o ../$@ .
 
 .PHONY: localkube
 localkube: ## Build bin/localkube, which brings up a real Kubernetes

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,10 +26,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/plugin/internal/command"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
-
-// version is set by the build.
-var version string
 
 // asEtcdctl as the first argument makes this program etcdctl. It runs as a process of its own,
 // since it ends by os.Exit wherever it fails, and port-forwards would not be closed.
@@ -59,7 +56,7 @@ func run() int {
 	flags := genericclioptions.NewConfigFlags(true)
 	app := &command.App{
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
-		Version:   builtVersion(),
+		Version:   version.Number(),
 		Connect: func(allNamespaces bool) (*kube.Access, error) {
 			config, err := flags.ToRESTConfig()
 			if err != nil {
@@ -90,17 +87,6 @@ func run() int {
 	}
 	fmt.Fprintf(os.Stderr, "error: %v\n", err)
 	return 1
-}
-
-// builtVersion is the version that the build has set, or that of the module.
-func builtVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }
 
 // isConnection reports whether a variable tells etcdctl where etcd is, or who asks.

@@ -23,6 +23,8 @@ const usage = `usage:
        -- etcd FLAGS...
       start etcd on the write-ahead log in DIR, or wait for a start permit
       without one
+  etcd-launcher --version
+      print the version
 `
 
 // Exit codes of [Main], those of sysexits.h. etcd itself ends with 1 or 2, also for what is

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 // startDeadline bounds each try of what is asked of the API server before the start.
@@ -80,7 +82,7 @@ func (p *Program) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.Version {
-		fmt.Println(p.Name, BuildVersion())
+		fmt.Println(p.Name, version.Number())
 		return nil
 	}
 	if err := o.Check(); err != nil {
@@ -202,7 +204,7 @@ func (p *Program) work(ctx context.Context, config *rest.Config, o *Options, rea
 	if err := mgr.Add(&besides{func(ctx context.Context) error { return p.awaitRelated(ctx, o, direct, served, ready) }}); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	ctrl.Log.Info("starting", "version", BuildVersion(), "namespace", o.Namespace, "clusterWide", o.ClusterWide, "image", o.Image)
+	ctrl.Log.Info("starting", "version", version.Number(), "namespace", o.Namespace, "clusterWide", o.ClusterWide, "image", o.Image)
 	return mgr.Start(ctx)
 }
 

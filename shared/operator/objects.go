@@ -1,11 +1,14 @@
 package operator
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 // Objects keeps what metrics tell of each object of one kind, until it is forgotten. S is
@@ -78,6 +81,22 @@ func ReconcileDuration(name, help string) prometheus.Histogram {
 		Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
 	})
 }
+
+// BuildInfo is a gauge that is always 1, and whose labels are the operator's version and that of
+// Go: joined with other metrics, it tells which release they come from.
+func BuildInfo(name, help string) prometheus.Collector {
+	return &constant{prometheus.MustNewConstMetric(
+		prometheus.NewDesc(name, help, []string{"version", "goversion"}, nil), prometheus.GaugeValue, 1, version.Number(), runtime.Version())}
+}
+
+// constant collects one metric, which never changes.
+type constant struct{ prometheus.Metric }
+
+// Describe implements prometheus.Collector.
+func (c *constant) Describe(ch chan<- *prometheus.Desc) { ch <- c.Desc() }
+
+// Collect implements prometheus.Collector.
+func (c *constant) Collect(ch chan<- prometheus.Metric) { ch <- c.Metric }
 
 // ByPhase sends how many objects are in each of the phases.
 func ByPhase[P ~string](ch chan<- prometheus.Metric, metric *prometheus.Desc, counts map[P]int, phases ...P) {

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
@@ -77,12 +76,4 @@ func (o *Options) Check() error {
 		return errors.New("--workers is less than 1")
 	}
 	return nil
-}
-
-// BuildVersion is the version of the build: a release's tag, or (devel).
-func BuildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	stamp "github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 // platforms are those that kubectl is released for, and people run it on.
@@ -93,7 +95,7 @@ func build(version, platform, out string) ([]byte, error) {
 	system, machine, _ := strings.Cut(platform, "/")
 	file := filepath.Join(out, "kubectl-etcd.part")
 	defer os.Remove(file)
-	cmd := exec.Command("go", "build", "-tags="+tags, "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", file, ".")
+	cmd := exec.Command("go", "build", "-tags="+tags, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w "+stamp.LinkerFlag(version), "-o", file, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS="+system, "GOARCH="+machine)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

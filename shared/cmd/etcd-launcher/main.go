@@ -6,8 +6,12 @@ import (
 	"os"
 
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func main() {
+	if version.Asked("etcd-launcher", os.Args[1:], os.Stdout) {
+		return
+	}
 	os.Exit(launcher.Main(os.Args[1:], os.Stderr))
 }

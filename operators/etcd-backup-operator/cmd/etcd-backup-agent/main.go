@@ -12,9 +12,13 @@ import (
 	"syscall"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/agent"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func main() {
+	if version.Asked("etcd-backup-agent", os.Args[1:], os.Stdout) {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	code := agent.Main(ctx, os.Args[1:])
 	stop()

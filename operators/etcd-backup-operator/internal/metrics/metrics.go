@@ -108,7 +108,8 @@ func New(reg prometheus.Registerer) *Metrics {
 		}),
 	}
 	m.Clusters = newClusters(reg)
-	reg.MustRegister(m.duration, m)
+	reg.MustRegister(m.duration, m,
+		operator.BuildInfo("etcd_backup_build_info", "Always 1; its labels are the version of etcd-backup-operator, and that of Go."))
 	return m
 }
 

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/operatortest"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func TestMetrics(t *testing.T) {
@@ -101,4 +103,13 @@ etcd_backup_successes_total{name="good",namespace="ns"} 1
 		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total",
 	}
 	operatortest.WantMetrics(t, registry, want, names...)
+}
+
+// It tells which release the other metrics come from.
+func TestBuildInfo(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	New(registry)
+	if value, ok := operatortest.Metric(t, registry, "etcd_backup_build_info", runtime.Version(), version.Number()); !ok || value != 1 {
+		t.Errorf("it is %v, %v", value, ok)
+	}
 }

@@ -13,9 +13,13 @@ import (
 	"syscall"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/survivor/agent"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func main() {
+	if version.Asked("etcd-survivor-agent", os.Args[1:], os.Stdout) {
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	code := agent.Main(ctx)
 	stop()

@@ -100,7 +100,8 @@ func New(reg prometheus.Registerer) *Metrics {
 			"condition", "status", "reason"),
 		Objects: operator.NewObjects(func() *state { return &state{lastHealthy: time.Now()} }),
 	}
-	reg.MustRegister(m.actions, m.stale, m.duration, m)
+	reg.MustRegister(m.actions, m.stale, m.duration, m,
+		operator.BuildInfo("etcd_operator_build_info", "Always 1; its labels are the version of etcd-operator, and that of Go."))
 	return m
 }
 

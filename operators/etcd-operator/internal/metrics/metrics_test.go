@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/shared/operatortest"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func key(name string) types.NamespacedName {
@@ -282,4 +284,12 @@ func TestStalePassesAreCounted(t *testing.T) {
 # TYPE etcd_operator_stale_passes_total counter
 etcd_operator_stale_passes_total{name="a",namespace="`+key("a").Namespace+`"} 2
 `, "etcd_operator_stale_passes_total")
+}
+
+// It tells which release the other metrics come from.
+func TestBuildInfo(t *testing.T) {
+	_, registry := newMetrics()
+	if value, ok := operatortest.Metric(t, registry, "etcd_operator_build_info", runtime.Version(), version.Number()); !ok || value != 1 {
+		t.Errorf("it is %v, %v", value, ok)
+	}
 }

@@ -16,9 +16,13 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/agent"
 	shared "github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func main() {
+	if version.Asked("etcd-restore-agent", os.Args[1:], os.Stdout) {
+		return
+	}
 	if len(os.Args) == 3 && os.Args[1] == shared.Install {
 		if err := runner.Install(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -64,7 +64,8 @@ func New(reg prometheus.Registerer) *Metrics {
 
 		Objects: operator.NewObjects(func() *state { return &state{failures: map[string]float64{}} }),
 	}
-	reg.MustRegister(m.reconcile, m)
+	reg.MustRegister(m.reconcile, m,
+		operator.BuildInfo("etcd_restore_build_info", "Always 1; its labels are the version of etcd-restore-operator, and that of Go."))
 	return m
 }
 

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/operatortest"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 func TestMetrics(t *testing.T) {
@@ -94,4 +96,13 @@ etcd_restore_waiting{name="good",namespace="ns"} 0
 		"etcd_restore_condition", "etcd_restore_waiting",
 	}
 	operatortest.WantMetrics(t, registry, want, names...)
+}
+
+// It tells which release the other metrics come from.
+func TestBuildInfo(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	New(registry)
+	if value, ok := operatortest.Metric(t, registry, "etcd_restore_build_info", runtime.Version(), version.Number()); !ok || value != 1 {
+		t.Errorf("it is %v, %v", value, ok)
+	}
 }
