@@ -51,7 +51,7 @@ test-unit: localkube bin/azurite bin/fakegcs bin/promtool bin/olm bin/scorecard-
 	  echo "== $$m"; \
 	  simulator=; \
 	  if [ $$m = operators/etcd-operator ]; then (cd $$m && exec go test -tags simulation,$(TAGS) -timeout 20m ./internal/simulate) & simulator=$$!; fi; \
-	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site -e internal/simulate)) || { [ -z "$$simulator" ] || kill $$simulator; exit 1; }; \
+	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site -e e2e/releasetest -e internal/simulate)) || { [ -z "$$simulator" ] || kill $$simulator; exit 1; }; \
 	  [ -z "$$simulator" ] || wait $$simulator; \
 	done
 
@@ -143,6 +143,23 @@ krew: ## Pack the plugin for krew, for each platform, into out/krew
 .PHONY: bin/kubectl-etcd
 bin/kubectl-etcd:
 	@cd plugin && go build -ldflags '-s -w $(VERSION_FLAG)$(PLUGIN_VERSION)' -o ../$@ .
+
+# It builds what is committed, and refuses a checkout with changes: see docs/project/releasing.md.
+.PHONY: release
+release: bin/cyclonedx-gomod ## Build release VERSION, such as 1.2.3, into out/release
+	cd e2e && go run ./cmd/release build -version '$(VERSION)'
+
+.PHONY: release-publish
+release-publish: ## Push the images of out/release to REGISTRY, such as ghcr.io/etcd-operators
+	cd e2e && go run ./cmd/release publish -registry '$(REGISTRY)'
+
+# The programs for the processor that this machine does not have run under emulation.
+QEMU := $(if $(filter aarch64,$(shell uname -m)),qemu-x86_64-static,qemu-aarch64-static)
+
+.PHONY: test-release
+test-release: bin/olm ## Build a release twice from the commit, compare the two, and look at what is in it (long)
+	@command -v $(QEMU) >/dev/null || { echo "installing Debian's qemu-user-static"; apt-get update -q && apt-get install -y -q --no-install-recommends qemu-user-static; }
+	cd e2e && go test ./releasetest -count=1 -timeout 150m -v
 
 .PHONY: localkube
 localkube: ## Build bin/localkube, which brings up a real Kubernetes

@@ -20,6 +20,10 @@ const original = "etcd-operator"
 // Operators have a chart each.
 var Operators = []string{original, "etcd-backup-operator", "etcd-restore-operator"}
 
+// DigestAnnotation is the annotation of a chart that names the digest of its image: that of the tag
+// which is the chart's appVersion. A release sets it.
+const DigestAnnotation = "etcd.database.coreos.com/image-digest"
+
 // umbrella is the chart that depends on all of them.
 const umbrella = "etcd-operators"
 

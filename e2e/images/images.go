@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 // Names of the images, as manifests have them.
@@ -34,37 +35,64 @@ const (
 	Writer          = "ghcr.io/etcd-operators/etcd-writer:dev"
 )
 
-// caCertificates are the machine's; Debian's package ca-certificates has them.
-const caCertificates = "/etc/ssl/certs/ca-certificates.crt"
+// CACertificates are the machine's; Debian's package ca-certificates has them.
+const CACertificates = "/etc/ssl/certs/ca-certificates.crt"
 
 // nonroot is the user "nonroot" of distroless images, as in the Dockerfile.
 const nonroot = "65532:65532"
 
-// recipe says what is in one image.
-type recipe struct {
-	ref string
-	// programs maps a program's name in /usr/local/bin to its module's folder and
-	// package.
-	programs map[string]program
+// Recipe says what is in one image.
+type Recipe struct {
+	// Ref is the image's name in a build from a checkout.
+	Ref string
+	// Programs maps a program's name in /usr/local/bin to where it is made.
+	Programs map[string]Program
 }
 
-type program struct{ module, pkg string }
+// Program is a package main of a module.
+type Program struct{ Module, Package string }
 
-var launcher = program{"shared", "./cmd/etcd-launcher"}
+// Target is what a program is built for. Its system is Linux.
+type Target struct {
+	// Arch is the processor, as GOARCH has it.
+	Arch string
+	// Version is what the program calls itself, such as v1.2.3; empty: (devel).
+	Version string
+}
 
-var recipes = []recipe{
-	{ref: Operator, programs: map[string]program{
+var launcher = Program{"shared", "./cmd/etcd-launcher"}
+
+// Products are the images that users run.
+var Products = []Recipe{
+	{Ref: Operator, Programs: map[string]Program{
 		"etcd-operator": {"operators/etcd-operator", "."}, "etcd-survivor-agent": {"operators/etcd-operator", "./cmd/etcd-survivor-agent"},
 		"etcd-launcher": launcher,
 	}},
-	{ref: BackupOperator, programs: map[string]program{
+	{Ref: BackupOperator, Programs: map[string]Program{
 		"etcd-backup-operator": {"operators/etcd-backup-operator", "."}, "etcd-backup-agent": {"operators/etcd-backup-operator", "./cmd/etcd-backup-agent"},
 	}},
-	{ref: RestoreOperator, programs: map[string]program{
+	{Ref: RestoreOperator, Programs: map[string]Program{
 		"etcd-restore-operator": {"operators/etcd-restore-operator", "."}, "etcd-restore-agent": {"operators/etcd-restore-operator", "./cmd/etcd-restore-agent"},
 		"etcd-launcher": launcher,
 	}},
-	{ref: Writer, programs: map[string]program{"etcd-writer": {"e2e", "./cmd/etcd-writer"}}},
+}
+
+// recipes are the images that the tests need.
+var recipes = append(slices.Clone(Products), Recipe{Ref: Writer, Programs: map[string]Program{"etcd-writer": {"e2e", "./cmd/etcd-writer"}}})
+
+// Name is the last part of the image's name, without its tag.
+func (r Recipe) Name() string {
+	name, _, _ := strings.Cut(path.Base(r.Ref), ":")
+	return name
+}
+
+// Spec is the image with the programs that are in a folder on the disk.
+func (r Recipe) Spec(programs string) image.Spec {
+	spec := image.Spec{User: nonroot, Files: map[string]string{CACertificates: CACertificates}}
+	for name := range r.Programs {
+		spec.Files["/usr/local/bin/"+name] = filepath.Join(programs, name)
+	}
+	return spec
 }
 
 // Image is one image that was built.
@@ -82,59 +110,64 @@ func Build(ctx context.Context, root string) ([]Image, error) {
 	for _, r := range recipes {
 		img, err := r.build(ctx, root, out)
 		if err != nil {
-			return nil, fmt.Errorf("image %s: %w", r.ref, err)
+			return nil, fmt.Errorf("image %s: %w", r.Ref, err)
 		}
 		all = append(all, img)
 	}
 	return all, nil
 }
 
-func (r recipe) build(ctx context.Context, root, out string) (Image, error) {
-	spec := image.Spec{User: nonroot, Files: map[string]string{}}
-	if _, err := os.Stat(caCertificates); err != nil {
-		return Image{}, fmt.Errorf("install the package ca-certificates: %w", err)
+func (r Recipe) build(ctx context.Context, root, out string) (Image, error) {
+	if err := NeedCACertificates(); err != nil {
+		return Image{}, err
 	}
-	spec.Files[caCertificates] = caCertificates
-	for name, p := range r.programs {
-		binary := filepath.Join(out, "bin", name)
-		if err := p.compile(ctx, root, binary); err != nil {
+	programs := filepath.Join(out, "bin")
+	for name, p := range r.Programs {
+		if err := p.Compile(ctx, root, filepath.Join(programs, name), Target{Arch: runtime.GOARCH}); err != nil {
 			return Image{}, err
 		}
-		spec.Files["/usr/local/bin/"+name] = binary
 	}
-	tar := filepath.Join(out, "images", fileName(r.ref))
-	key, err := keyOf(r.ref, spec)
+	spec := r.Spec(programs)
+	tar := filepath.Join(out, "images", r.Name()+".tar")
+	key, err := keyOf(r.Ref, spec)
 	if err != nil {
 		return Image{}, err
 	}
 	if upToDate(tar, key) {
-		return Image{Ref: r.ref, Tar: tar}, nil
+		return Image{Ref: r.Ref, Tar: tar}, nil
 	}
-	if err := image.Write(ctx, tar, r.ref, spec); err != nil {
+	if err := image.Write(ctx, tar, r.Ref, spec); err != nil {
 		return Image{}, err
 	}
-	return Image{Ref: r.ref, Tar: tar, Changed: true}, os.WriteFile(keyFile(tar), []byte(key), 0o644)
+	return Image{Ref: r.Ref, Tar: tar, Changed: true}, os.WriteFile(keyFile(tar), []byte(key), 0o644)
 }
 
 // Tags are the build tags of what ships: none of Google's SDK's gRPC, which is not used, and 13 MB.
 const Tags = "disable_grpc_modules"
 
-// compile builds one program as its module alone defines it, and without other build tags,
-// whatever GOFLAGS says: with the simulator's tag it would not be what ships.
-func (p program) compile(ctx context.Context, root, binary string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags="+Tags, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, p.pkg)
-	cmd.Dir = filepath.Join(root, p.module)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+runtime.GOARCH)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s in %s: %w\n%s", p.pkg, p.module, err, output)
+// NeedCACertificates fails, and says what to do, if the machine has no CA certificates.
+func NeedCACertificates() error {
+	if _, err := os.Stat(CACertificates); err != nil {
+		return fmt.Errorf("install the package ca-certificates: %w", err)
 	}
 	return nil
 }
 
-// fileName is that of the tar: the last part of the image's name, without its tag.
-func fileName(ref string) string {
-	name, _, _ := strings.Cut(path.Base(ref), ":")
-	return name + ".tar"
+// Compile builds one program as its module alone defines it, and without other build tags,
+// whatever GOFLAGS says: with the simulator's tag it would not be what ships. The same sources
+// and the same Go give the same bytes, in whatever folder root is.
+func (p Program) Compile(ctx context.Context, root, binary string, target Target) error {
+	flags := "-s -w"
+	if target.Version != "" {
+		flags += " " + version.LinkerFlag(target.Version)
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags="+Tags, "-trimpath", "-buildvcs=false", "-ldflags="+flags, "-o", binary, p.Package)
+	cmd.Dir = filepath.Join(root, p.Module)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s in %s for %s: %w\n%s", p.Package, p.Module, target.Arch, err, output)
+	}
+	return nil
 }
 
 func keyFile(tar string) string { return tar + ".key" }

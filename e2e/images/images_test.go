@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 // numericUser is a user and a group that are told by number, and are not root: without a
@@ -56,20 +58,20 @@ func TestImagesHoldProgramsAndCertificates(t *testing.T) {
 			}
 			defer content.Close()
 			programs, others := readLayer(t, content)
-			for name := range recipes[i].programs {
+			for name := range recipes[i].Programs {
 				if programs["/usr/local/bin/"+name] == nil {
 					t.Errorf("there is no program %s", name)
 				}
 			}
-			if len(programs) != len(recipes[i].programs) {
-				t.Errorf("there are %d programs, of which %d are ours", len(programs), len(recipes[i].programs))
+			if len(programs) != len(recipes[i].Programs) {
+				t.Errorf("there are %d programs, of which %d are ours", len(programs), len(recipes[i].Programs))
 			}
 			for name, program := range programs {
 				isStatic(t, name, program, root)
 			}
-			certificates := others[caCertificates]
+			certificates := others[CACertificates]
 			if len(others) != 1 || certificates == nil {
-				t.Errorf("there are %d files beside the programs, of which one should be %s", len(others), caCertificates)
+				t.Errorf("there are %d files beside the programs, of which one should be %s", len(others), CACertificates)
 			}
 			areCertificates(t, certificates)
 		})
@@ -176,6 +178,7 @@ func TestDockerfileMakesTheSame(t *testing.T) {
 		"static programs":           strings.Contains(string(text), "ENV CGO_ENABLED=0 "),
 		"no path of the build":      strings.Contains(string(text), `GOFLAGS="-trimpath `),
 		"the same build tags":       strings.Contains(string(text), "-tags="+Tags+" "),
+		"the stamp":                 strings.Contains(string(text), version.LinkerFlag("${VERSION}")),
 		"nothing below it":          last != "",
 		"the user":                  strings.Contains(last, "\nUSER "+nonroot+"\n"),
 		"nothing run in the image":  !strings.Contains(last, "RUN"),

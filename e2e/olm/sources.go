@@ -116,6 +116,7 @@ type kustomization struct {
 	Images []struct {
 		Name   string `json:"name"`
 		NewTag string `json:"newTag"`
+		Digest string `json:"digest"`
 	} `json:"images"`
 }
 
@@ -135,6 +136,10 @@ func (s *sources) readBase(root string, o *operator) error {
 		return errors.New("deploy/*/base/kustomization.yaml has other labels or images than this generator knows")
 	}
 	s.tag = k.Images[0].NewTag
+	tagAndDigest := s.tag
+	if digest := k.Images[0].Digest; digest != "" { // in a release
+		tagAndDigest += "@" + digest
+	}
 	for _, file := range k.Resources {
 		objects, err := readObjects(filepath.Join(dir, file))
 		if err != nil {
@@ -145,7 +150,7 @@ func (s *sources) readBase(root string, o *operator) error {
 			switch u.GetKind() {
 			case "Deployment":
 				label(u.Object, k.Labels[0].Pairs, "spec", "template", "metadata")
-				if err := setTag(u.Object, k.Images[0].Name, s.tag); err != nil {
+				if err := setTag(u.Object, k.Images[0].Name, tagAndDigest); err != nil {
 					return err
 				}
 				s.deployment = u.Object
@@ -179,7 +184,7 @@ func label(object map[string]any, pairs map[string]string, at ...string) {
 	_ = unstructured.SetNestedStringMap(object, labels, append(at, "labels")...)
 }
 
-// setTag gives the image its tag, wherever the Deployment names it.
+// setTag gives the image its tag, with a digest if it has one, wherever the Deployment names it.
 func setTag(deployment map[string]any, image, tag string) error {
 	fields := []string{"spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(deployment, fields...)

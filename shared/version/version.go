@@ -7,6 +7,7 @@ package version
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"runtime/debug"
 )
 
@@ -30,8 +31,20 @@ func Number() string {
 	return "unknown"
 }
 
-// IsRelease reports whether the version was stamped in.
-func IsRelease() bool { return stamped != "" }
+// releaseTag is what releases are called: a semantic version, with a pre-release of few names, so
+// that what git describe makes of a later commit is not taken for one.
+var releaseTag = regexp.MustCompile(`^v(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}(-(alpha|beta|rc)\.(0|[1-9][0-9]*))?$`)
+
+// IsReleaseTag reports whether a release can be called so, such as v1.2.3 or v1.2.3-rc.1.
+func IsReleaseTag(tag string) bool { return releaseTag.MatchString(tag) }
+
+// Release is the tag of the release that this program is of; empty: it is another build.
+func Release() string {
+	if IsReleaseTag(stamped) {
+		return stamped
+	}
+	return ""
+}
 
 // Asked reports whether args, which are without the program's name, ask for the version and
 // nothing else. Then it writes "PROGRAM VERSION" as a line to w.

@@ -28,8 +28,21 @@ func TestStamp(t *testing.T) {
 			}
 		})
 	}
-	if IsRelease() || Number() == "" {
-		t.Errorf("a test is of release %q", Number())
+	if Release() != "" || Number() == "" {
+		t.Errorf("a test is of release %q, version %q", Release(), Number())
+	}
+}
+
+// What git describe makes of a later commit or of changes is no release.
+func TestIsReleaseTag(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"v1.2.3": true, "v0.1.0": true, "v1.2.3-rc.1": true, "v1.2.3-alpha.0": true, "v10.20.30-beta.12": true,
+		"": false, "1.2.3": false, "v1.2": false, "v01.2.3": false, "v1.2.3-3-gabcdef0": false, "v1.2.3-dirty": false,
+		"v1.2.3-rc.1-dirty": false, "v1.2.3-rc.1-2-gabcdef0": false, "f694a941": false, "v1.2.3+meta": false, "main": false,
+	} {
+		if IsReleaseTag(tag) != want {
+			t.Errorf("%q: %v, want %v", tag, !want, want)
+		}
 	}
 }
 

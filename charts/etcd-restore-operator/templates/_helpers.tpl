@@ -11,7 +11,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "operator.image" -}}
 {{- $registry := .Values.global.imageRegistry | default .Values.image.registry -}}
 {{- $version := print ":" (.Values.image.tag | default .Chart.AppVersion) -}}
-{{- with .Values.image.digest -}}{{- $version = print "@" . -}}{{- end -}}
+{{- if .Values.image.digest -}}{{- $version = print "@" .Values.image.digest -}}
+{{- else if not .Values.image.tag -}}
+{{- with index (.Chart.Annotations | default dict) "etcd.database.coreos.com/image-digest" -}}{{- $version = print $version "@" . -}}{{- end -}}
+{{- end -}}
 {{- printf "%s/%s%s" $registry .Values.image.repository $version -}}
 {{- end -}}
 

@@ -39,6 +39,7 @@ type Spec struct {
 	Env        []string // "KEY=value"; PATH is DefaultPath unless set here
 	User       string   // "UID", "UID:GID"; empty: root
 	WorkingDir string   // empty: "/"
+	Labels     map[string]string
 
 	// Files maps an absolute path in the image to a file on the disk. A file that someone may execute there is 0755 in
 	// the image, any other 0644; root owns all.
@@ -120,17 +121,24 @@ func build(ctx context.Context, spec Spec) (v1.Image, error) {
 	}
 	file = file.DeepCopy()
 	file.OS, file.Architecture = "linux", runtime.GOARCH
-	file.Config = v1.Config{
+	file.Config = spec.config()
+	return mutate.ConfigFile(img, file)
+}
+
+// config says how the image is run.
+func (spec Spec) config() v1.Config {
+	config := v1.Config{
 		Entrypoint: spec.Entrypoint,
 		Cmd:        spec.Cmd,
 		Env:        environment(spec.Env),
 		User:       spec.User,
 		WorkingDir: spec.WorkingDir,
+		Labels:     spec.Labels,
 	}
-	if file.Config.WorkingDir == "" {
-		file.Config.WorkingDir = "/"
+	if config.WorkingDir == "" {
+		config.WorkingDir = "/"
 	}
-	return mutate.ConfigFile(img, file)
+	return config
 }
 
 func environment(env []string) []string {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
 // source is where the manifests are.
@@ -75,9 +77,9 @@ An installation by Helm is updated by Helm.`,
 	f.StringSliceVar(&i.operators, "operators", []string{"etcd-operator"}, "which operators: etcd-operator, etcd-backup-operator, etcd-restore-operator")
 	f.BoolVar(&i.clusterWide, "cluster-wide", false, "for all namespaces, in the namespace etcd-operators: for the objects that have the annotation etcd.database.coreos.com/scope: clusterwide")
 	f.StringVar(&i.source, "source", source, "the folder deploy of the repository, or its URL")
-	f.StringVar(&i.ref, "ref", "main", "the tag or branch, if the source is a URL")
+	f.StringVar(&i.ref, "ref", cmp.Or(version.Release(), "main"), "the tag or branch, if the source is a URL")
 	f.StringVar(&i.registry, "registry", "", "the registry of the operators' images; default: that of the manifests")
-	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images; default: that of the manifests")
+	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images; default: that of the release that --ref names, else that of the manifests")
 	f.BoolVar(&i.print, "print", false, "print the objects, and apply nothing")
 	c.addTo(cmd)
 	w.addTo(cmd, 5*time.Minute)
@@ -122,13 +124,14 @@ func (i *installation) buildOne(operator, namespace string) ([]*unstructured.Uns
 	if !i.clusterWide {
 		overlay["namespace"] = namespace
 	}
-	if i.registry != "" || i.tag != "" {
+	tag := cmp.Or(i.tag, i.releaseTag())
+	if i.registry != "" || tag != "" {
 		image := map[string]string{"name": "ghcr.io/etcd-operators/" + operator}
 		if i.registry != "" {
 			image["newName"] = strings.TrimSuffix(i.registry, "/") + "/" + operator
 		}
-		if i.tag != "" {
-			image["newTag"] = i.tag
+		if tag != "" {
+			image["newTag"] = tag
 		}
 		overlay["images"] = []any{image}
 	}
@@ -156,6 +159,15 @@ func (i *installation) buildOne(operator, namespace string) ([]*unstructured.Uns
 		objects = append(objects, o)
 	}
 	return objects, nil
+}
+
+// releaseTag is the tag of the images of the release that the manifests are taken from; empty: they
+// are of none. In the repository the manifests name the development build, also those of a release.
+func (i *installation) releaseTag() string {
+	if strings.Contains(i.source, "://") && version.IsReleaseTag(i.ref) {
+		return i.ref
+	}
+	return ""
 }
 
 // folder is that of an operator, as an overlay in dir names it.

@@ -128,3 +128,17 @@ func TestInstall(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The manifests of a release name the development build in the repository: its tag goes with them.
+func TestReleaseTag(t *testing.T) {
+	for reason, c := range map[string]struct{ source, ref, want string }{
+		"a release":      {source, "v1.2.3", "v1.2.3"},
+		"a branch":       {source, "main", ""},
+		"a later commit": {source, "v1.2.3-4-gabcdef0", ""},
+		"a local folder": {"./deploy", "v1.2.3", ""},
+	} {
+		if got := (&installation{source: c.source, ref: c.ref}).releaseTag(); got != c.want {
+			t.Errorf("%s: %q, want %q", reason, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/e2e/charts"
+	"github.com/etcd-operators/etcd-operators/e2e/images"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
+	"github.com/etcd-operators/etcd-operators/e2e/olm"
+)
+
+// repository is where the sources are.
+const repository = "https://github.com/etcd-operators/etcd-operators"
+
+// annotations tell of an image where it comes from.
+func (b *build) annotations(title string) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":    title,
+		"org.opencontainers.image.version":  b.tag,
+		"org.opencontainers.image.revision": b.hash,
+		"org.opencontainers.image.source":   repository,
+		"org.opencontainers.image.licenses": "Apache-2.0",
+		"org.opencontainers.image.created":  b.time.Format(time.RFC3339),
+	}
+}
+
+// writeImage writes one image for all processors, and notes its digest.
+func (b *build) writeImage(ctx context.Context, name string, spec func(arch string) image.Spec) error {
+	r := &image.Release{Specs: map[string]image.Spec{}, Tag: b.tag, Created: b.time, Annotations: b.annotations(name)}
+	for _, arch := range Architectures {
+		s := spec(arch)
+		labels := maps.Clone(r.Annotations)
+		maps.Copy(labels, s.Labels)
+		s.Labels = labels
+		r.Specs[arch] = s
+	}
+	digest, err := image.WriteLayout(ctx, filepath.Join(b.to, ImagesDir, name), r)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	b.digests[name] = digest
+	return nil
+}
+
+// makeImages writes the operators' images.
+func (b *build) makeImages(ctx context.Context) error {
+	for _, recipe := range images.Products {
+		if err := b.writeImage(ctx, recipe.Name(), func(arch string) image.Spec { return recipe.Spec(b.programs(arch)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packBundles writes the bundles for OLM: each as an image, as OLM takes it, and as an archive for
+// whoever has a catalogue of files.
+func (b *build) packBundles(ctx context.Context) error {
+	for _, operator := range charts.Operators {
+		dir, name := filepath.Join(b.source, olm.Dir, operator), operator+"-bundle"
+		spec := image.Spec{Files: map[string]string{}}
+		for _, folder := range []string{"manifests", "metadata", "tests/scorecard"} {
+			files, err := filepath.Glob(filepath.Join(dir, folder, "*.yaml"))
+			if err != nil {
+				return fmt.Errorf("list %s of the bundle of %s: %w", folder, operator, err)
+			}
+			if len(files) == 0 {
+				return fmt.Errorf("there is nothing in %s of the bundle of %s", folder, operator)
+			}
+			for _, file := range files {
+				spec.Files["/"+folder+"/"+filepath.Base(file)] = file
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "metadata/annotations.yaml"))
+		if err != nil {
+			return err
+		}
+		var metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		}
+		if err := yaml.UnmarshalStrict(text, &metadata); err != nil {
+			return err
+		}
+		spec.Labels = metadata.Annotations
+		if err := b.writeImage(ctx, name, func(string) image.Spec { return spec }); err != nil {
+			return err
+		}
+		files, err := filesOf(dir)
+		if err != nil {
+			return err
+		}
+		if err := writeArchive(filepath.Join(b.to, name+"-"+b.tag+".tar.gz"), name, files, b.time); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/etcd-operators/etcd-operators/e2e/charts"
+	"github.com/etcd-operators/etcd-operators/e2e/olm"
+)
+
+// What the sources have in place of a version.
+const (
+	devTag   = "dev"
+	devChart = "0.0.0-dev"
+)
+
+// umbrella is the chart that has all others in it.
+const umbrella = "etcd-operators"
+
+// stamp gives the exported manifests, charts and bundles the version and the digests of the images.
+func (b *build) stamp(context.Context) error {
+	for _, operator := range charts.Operators {
+		file := filepath.Join("deploy", operator, "base/kustomization.yaml")
+		if err := b.replace(file, "newTag: "+devTag+"\n", "newTag: "+b.tag+"\n    digest: "+b.digests[operator]+"\n"); err != nil {
+			return err
+		}
+		file = filepath.Join("charts", operator, "Chart.yaml")
+		if err := b.stampChart(file); err != nil {
+			return err
+		}
+		if err := b.replace(file, "/"+operator+":"+devTag+"\n", "/"+operator+":"+b.tag+"@"+b.digests[operator]+"\n"); err != nil {
+			return err
+		}
+		if err := b.replace(file, "\nannotations:\n", "\nannotations:\n  "+charts.DigestAnnotation+": "+b.digests[operator]+"\n"); err != nil {
+			return err
+		}
+	}
+	if err := b.stampChart(filepath.Join("charts", umbrella, "Chart.yaml")); err != nil {
+		return err
+	}
+	return b.generate()
+}
+
+func (b *build) stampChart(file string) error {
+	for old, with := range map[string]string{
+		"version: " + devChart + "\n":  "version: " + b.Version + "\n",
+		"appVersion: " + devTag + "\n": "appVersion: " + b.tag + "\n",
+		"prerelease: \"true\"\n":       fmt.Sprintf("prerelease: %q\n", fmt.Sprint(strings.Contains(b.Version, "-"))),
+	} {
+		if err := b.replace(file, old, with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace changes each place of a text in an exported file. There must be one.
+func (b *build) replace(file, old, with string) error {
+	at := filepath.Join(b.source, file)
+	text, err := os.ReadFile(at)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), old) {
+		return fmt.Errorf("%s has no %q", file, strings.TrimSpace(old))
+	}
+	return os.WriteFile(at, []byte(strings.ReplaceAll(string(text), old, with)), 0o644)
+}
+
+// generate makes what is generated from the manifests anew, and gives all the commit's time.
+func (b *build) generate() error {
+	for _, generate := range []func(string) (map[string]string, error){charts.Generate, olm.Generate} {
+		made, err := generate(b.source)
+		if err != nil {
+			return err
+		}
+		for file, text := range made {
+			if err := os.WriteFile(filepath.Join(b.source, file), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return filepath.WalkDir(filepath.Join(b.source, "charts"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(file, b.time, b.time)
+	})
+}
+
+// manifest is a file with all objects of a folder of deploy/.
+type manifest struct{ file, folder, about string }
+
+// manifestsOf are those of an operator.
+func manifestsOf(operator string) []manifest {
+	return []manifest{
+		{operator + ".yaml", operator, "for one namespace, default; for another one write a kustomization with this file and that namespace"},
+		{operator + "-cluster-wide.yaml", operator + "/cluster-wide", "for all namespaces, in the namespace etcd-operators"},
+		{operator + "-crds.yaml", operator + "/crd", "only the CustomResourceDefinition and what checks its objects, which the other files have too"},
+	}
+}
+
+// render writes each installation as one file.
+func (b *build) render(context.Context) error {
+	all := []manifest{{"etcd-operators-monitoring.yaml", "monitoring", "alerts and dashboards, for the Prometheus operator and Grafana"}}
+	for _, operator := range charts.Operators {
+		all = append(all, manifestsOf(operator)...)
+	}
+	for _, m := range all {
+		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(b.source, "deploy", m.folder))
+		if err != nil {
+			return fmt.Errorf("deploy/%s: %w", m.folder, err)
+		}
+		text, err := objects.AsYaml()
+		if err != nil {
+			return fmt.Errorf("deploy/%s: %w", m.folder, err)
+		}
+		head := fmt.Sprintf("# etcd operators %s, deploy/%s:\n# %s.\n# %s\n", b.tag, m.folder, m.about, repository)
+		if err := os.WriteFile(filepath.Join(b.to, m.file), append([]byte(head), text...), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packCharts writes the charts as Helm packs them; the one of all operators has the others in it.
+func (b *build) packCharts(context.Context) error {
+	for _, name := range append([]string{umbrella}, charts.Operators...) {
+		c, err := loader.LoadDir(filepath.Join(b.source, "charts", name))
+		if err != nil {
+			return err
+		}
+		if name == umbrella {
+			for _, operator := range charts.Operators {
+				one, err := loader.LoadDir(filepath.Join(b.source, "charts", operator))
+				if err != nil {
+					return err
+				}
+				c.AddDependency(one)
+			}
+		}
+		if _, err := chartutil.Save(c, b.to); err != nil {
+			return fmt.Errorf("chart %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package release
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	renderutil "helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/etcd-operators/etcd-operators/e2e/charts"
+	"github.com/etcd-operators/etcd-operators/e2e/images"
+	"github.com/etcd-operators/etcd-operators/e2e/olm"
+)
+
+const digit = "0123456789abcdef"
+
+// digestFor is some digest of an image.
+func digestFor(name string) string {
+	return "sha256:" + strings.Repeat(string(digit[len(name)%len(digit)]), 64)
+}
+
+// manifestsOnly is a build whose steps for manifests have run, from what is checked out here.
+func manifestsOnly(t *testing.T) *build {
+	t.Helper()
+	root, err := images.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &build{
+		Options: &Options{Root: root, Version: "1.2.3-rc.1"}, tag: "v1.2.3-rc.1", digests: map[string]string{},
+		commit: &commit{hash: strings.Repeat("c", 40), time: time.Unix(1700000000, 0).UTC(), changes: "- It works: [page](docs/page.md), [site](https://example.com/).\n"},
+		work:   t.TempDir(), source: t.TempDir(), to: t.TempDir(),
+	}
+	for _, folder := range []string{"deploy", "charts", "examples", "site/assets", "tools/olm"} {
+		if err := os.CopyFS(filepath.Join(b.source, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, operator := range charts.Operators {
+		b.digests[operator] = digestFor(operator)
+	}
+	for _, step := range []func() error{
+		func() error { return b.stamp(t.Context()) }, func() error { return b.render(t.Context()) },
+		func() error { return b.packCharts(t.Context()) }, func() error { return b.packBundles(t.Context()) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// Manifests, charts and bundles carry the version, and are the same each time.
+func TestManifests(t *testing.T) {
+	b := manifestsOnly(t)
+	t.Run("reproducible", func(t *testing.T) { areReproducible(t, b) })
+	t.Run("version", func(t *testing.T) { carryTheVersion(t, b) })
+	t.Run("charts", func(t *testing.T) { chartsCarryTheVersion(t, b) })
+	t.Run("notes", func(t *testing.T) { notesNameImages(t, b) })
+}
+
+// areReproducible: two builds from the same sources are the same, wherever they are.
+func areReproducible(t *testing.T, b *build) {
+	one, err := checksums(b.to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // archives have times in whole seconds
+	two, err := checksums(manifestsOnly(t).to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(one, two); diff != "" || len(one) < 10+4+3 {
+		t.Errorf("%d files, two builds of them (-first +second):\n%s", len(one), diff)
+	}
+}
+
+// carryTheVersion: each manifest has the version and the digest, and nothing of the development
+// build.
+func carryTheVersion(t *testing.T, b *build) {
+	for _, operator := range charts.Operators {
+		want := registry + "/" + operator + ":v1.2.3-rc.1@" + digestFor(operator)
+		for _, m := range manifestsOf(operator) {
+			text, err := os.ReadFile(filepath.Join(b.to, m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, namespaces := deployed(t, text); strings.HasSuffix(m.file, "-crds.yaml") != (len(got) == 0) || len(got) > 0 && !slices.Equal(got, []string{want}) {
+				t.Errorf("%s runs %v in %v, want %s", m.file, got, namespaces, want)
+			}
+			if bytes.Contains(text, []byte(":dev")) {
+				t.Errorf("%s names a development build", m.file)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(b.source, olm.Dir, operator, "manifests", operator+".clusterserviceversion.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"image: " + want, "name: " + operator + ".v1.2.3-rc.1", "version: 1.2.3-rc.1"} {
+			if !bytes.Contains(text, []byte(part)) {
+				t.Errorf("the bundle of %s does not say %s", operator, part)
+			}
+		}
+		if b.digests[operator+"-bundle"] == "" {
+			t.Errorf("the bundle of %s has no image", operator)
+		}
+	}
+}
+
+// deployed are the images of the Deployments in a manifest.
+func deployed(t *testing.T, text []byte) (imagesOf, namespaces []string) {
+	t.Helper()
+	for objects := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		var d appsv1.Deployment
+		err := objects.Decode(&d)
+		if errors.Is(err, io.EOF) {
+			return imagesOf, namespaces
+		}
+		if err != nil && d.Kind == "Deployment" { // other kinds need not be one
+			t.Fatal(err)
+		}
+		if d.Kind != "Deployment" {
+			continue
+		}
+		namespaces = append(namespaces, d.Namespace)
+		for i := range d.Spec.Template.Spec.Containers {
+			imagesOf = append(imagesOf, d.Spec.Template.Spec.Containers[i].Image)
+		}
+	}
+}
+
+// chartsCarryTheVersion, and that of all operators has the others in it.
+func chartsCarryTheVersion(t *testing.T, b *build) {
+	for _, name := range append([]string{umbrella}, charts.Operators...) {
+		c, err := loader.LoadFile(filepath.Join(b.to, name+"-1.2.3-rc.1.tgz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Metadata.AppVersion != "v1.2.3-rc.1" || c.Metadata.Annotations["artifacthub.io/prerelease"] != "true" {
+			t.Errorf("%s: %+v", name, c.Metadata)
+		}
+		if name != umbrella {
+			image := registry + "/" + name + ":"
+			for tag, want := range map[string]string{"": image + "v1.2.3-rc.1@" + digestFor(name), "other": image + "other"} {
+				if got := rendered(t, filepath.Join(b.to, name+"-1.2.3-rc.1.tgz"), tag); !slices.Equal(got, []string{want}) {
+					t.Errorf("%s with image.tag=%q runs %v, want %s", name, tag, got, want)
+				}
+			}
+			continue
+		}
+		var have []string
+		for _, d := range c.Dependencies() {
+			have = append(have, d.Name()+" "+d.Metadata.Version)
+		}
+		if want := []string{"etcd-backup-operator 1.2.3-rc.1", "etcd-operator 1.2.3-rc.1", "etcd-restore-operator 1.2.3-rc.1"}; !slices.Equal(slices.Sorted(slices.Values(have)), want) {
+			t.Errorf("%s has %v", name, have)
+		}
+	}
+}
+
+// rendered are the images that a chart runs, with a value of image.tag.
+func rendered(t *testing.T, archive, tag string) []string {
+	t.Helper()
+	c, err := loader.LoadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]any{"image": map[string]any{"tag": tag}}
+	with, err := renderutil.ToRenderValues(c, values, common.ReleaseOptions{Name: "release", Namespace: "ns", IsInstall: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(c, with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := deployed(t, []byte(files[c.Name()+"/templates/deployment.yaml"]))
+	return found
+}
+
+// A text that is no longer there is an error, and not a release with the old one.
+func TestStampRefusesUnknownManifests(t *testing.T) {
+	b := &build{source: t.TempDir()}
+	write(t, filepath.Join(b.source, "f.yaml"), "newTag: other\n")
+	if err := b.replace("f.yaml", "newTag: dev\n", "newTag: v1\n"); err == nil || !strings.Contains(err.Error(), `f.yaml has no "newTag: dev"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func notesNameImages(t *testing.T, b *build) {
+	notes := b.releaseNotes()
+	for _, name := range slices.Collect(maps.Keys(b.digests)) {
+		if !strings.Contains(notes, "| `"+registry+"/"+name+":v1.2.3-rc.1` | `"+b.digests[name]+"` |") {
+			t.Errorf("%s is missing in\n%s", name, notes)
+		}
+	}
+	if !strings.HasPrefix(notes, "- It works: [page]("+repository+"/blob/v1.2.3-rc.1/docs/page.md), [site](https://example.com/).\n") {
+		t.Error(notes)
+	}
+}
