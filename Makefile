@@ -153,11 +153,15 @@ release: bin/cyclonedx-gomod ## Build release VERSION, such as 1.2.3, into out/r
 release-publish: ## Push the images of out/release to REGISTRY, such as ghcr.io/etcd-operators
 	cd e2e && go run ./cmd/release publish -registry '$(REGISTRY)'
 
+.PHONY: release-sign
+release-sign: bin/cosign ## Sign out/release, and its images in REGISTRY if set: with KEY, or without by the identity of a workflow
+	cd e2e && go run ./cmd/release sign -key '$(KEY)' -registry '$(REGISTRY)'
+
 # The programs for the processor that this machine does not have run under emulation.
 QEMU := $(if $(filter aarch64,$(shell uname -m)),qemu-x86_64-static,qemu-aarch64-static)
 
 .PHONY: test-release
-test-release: bin/olm ## Build a release twice from the commit, compare the two, and look at what is in it (long)
+test-release: bin/olm bin/cosign ## Build a release twice from the commit, compare the two, and look at what is in it (long)
 	@command -v $(QEMU) >/dev/null || { echo "installing Debian's qemu-user-static"; apt-get update -q && apt-get install -y -q --no-install-recommends qemu-user-static; }
 	cd e2e && go test ./releasetest -count=1 -timeout 150m -v
 
@@ -181,7 +185,7 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/docs tools/fakegcs tools/helm tools/lint tools/olm tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(MODULES) tools tools/cosign tools/docs tools/fakegcs tools/helm tools/lint tools/olm tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
 	@set -e; for m in $(EVERY_MODULE); do (cd $$m && go mod verify >/dev/null) || { echo "$$m: go mod verify has failed"; exit 1; }; done
 	@git diff --exit-code -- api charts deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
@@ -242,6 +246,10 @@ bin/govulncheck: tools/supply/go.mod
 
 bin/cyclonedx-gomod: tools/supply/go.mod
 	go -C tools/supply build -o ../../bin/cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+# Signs releases, and verifies them. It has a module of its own: it is larger than all else.
+bin/cosign: tools/cosign/go.mod
+	go -C tools/cosign build -ldflags='-s -w' -o ../../bin/cosign github.com/sigstore/cosign/v3/cmd/cosign
 
 bin/golangci-lint: tools/lint/go.mod
 	go -C tools/lint build -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

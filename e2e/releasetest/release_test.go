@@ -47,6 +47,7 @@ func TestRelease(t *testing.T) {
 	t.Run("plugin", func(t *testing.T) { pluginRuns(t, dir) })
 	t.Run("SBOMs", func(t *testing.T) { listsModules(t, dir) })
 	t.Run("bundles", func(t *testing.T) { bundlesAreValid(t, root, dir) })
+	t.Run("signatures", func(t *testing.T) { areVerified(t, root, dir) })
 	t.Run("notes", func(t *testing.T) {
 		if text := read(t, filepath.Join(dir, release.Notes)); !strings.HasPrefix(text, "### Added\n\n- All of it.\n") {
 			t.Errorf("they begin otherwise:\n%s", text)

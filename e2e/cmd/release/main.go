@@ -1,5 +1,5 @@
-// Command release builds a release into a folder, and publishes its images: `make release`, `make
-// release-publish`. See docs/project/releasing.md.
+// Command release builds a release into a folder, publishes its images, and signs it:
+// `make release`, `make release-publish`, `make release-sign`. See docs/project/releasing.md.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run(args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if len(args) == 0 {
-		return errors.New("no command: use build or publish")
+		return errors.New("no command: use build, publish or sign")
 	}
 	root, err := images.Root()
 	if err != nil {
@@ -46,8 +46,10 @@ func run(args []string) error {
 		return build(ctx, fs, root, out, args[1:])
 	case "publish":
 		return publish(ctx, fs, out, args[1:])
+	case "sign":
+		return sign(ctx, fs, root, out, args[1:])
 	}
-	return fmt.Errorf("unknown command %q: use build or publish", args[0])
+	return fmt.Errorf("unknown command %q: use build, publish or sign", args[0])
 }
 
 func build(ctx context.Context, fs *flag.FlagSet, root string, out *string, args []string) error {

@@ -1,0 +1,70 @@
+package releasetest
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	registryserver "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/etcd-operators/etcd-operators/e2e/release"
+)
+
+// areVerified: what is signed with a key verifies with it, as docs/tasks/install.md says, and
+// nothing else does: no changed file, and no other key.
+func areVerified(t *testing.T, root, dir string) {
+	t.Setenv("COSIGN_PASSWORD", "a password")
+	cosign := filepath.Join(root, "bin/cosign")
+	keys, other := t.TempDir(), t.TempDir()
+	for _, folder := range []string{keys, other} {
+		run(t, folder, cosign, "generate-key-pair")
+	}
+	signer := release.Signer{Cosign: cosign, Key: filepath.Join(keys, "cosign.key"), Insecure: true}
+	if err := signer.Sign(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	sums, provenance := filepath.Join(dir, release.Checksums), filepath.Join(dir, release.Provenance)
+	verifies := func(reason string, want bool, args ...string) {
+		t.Helper()
+		out, err := command(t.Context(), "", cosign, args...).CombinedOutput()
+		if (err == nil) != want {
+			t.Errorf("%s: %v\n%s", reason, err, out)
+		}
+	}
+	blob := func(folder, file string) []string {
+		return []string{"verify-blob", "--key", filepath.Join(folder, "cosign.pub"), "--insecure-ignore-tlog", "--bundle", sums + ".sigstore.json", file}
+	}
+	attested := func(file string) []string {
+		return []string{"verify-blob-attestation", "--key", filepath.Join(keys, "cosign.pub"), "--insecure-ignore-tlog", "--type", "slsaprovenance1", "--bundle", provenance + ".sigstore.json", file}
+	}
+	changed := filepath.Join(t.TempDir(), "changed")
+	if err := os.WriteFile(changed, []byte(read(t, sums)+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	verifies("the checksums", true, blob(keys, sums)...)
+	verifies("a changed file", false, blob(keys, changed)...)
+	verifies("another key", false, blob(other, sums)...)
+	verifies("the provenance of a file", true, attested(filepath.Join(dir, "etcd-operator.yaml"))...)
+	verifies("the provenance of a changed file", false, attested(changed)...)
+
+	server := httptest.NewServer(registryserver.New(registryserver.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	refs, err := release.Publish(t.Context(), dir, strings.TrimPrefix(server.URL, "http://"))
+	if err != nil || len(refs) != 6 {
+		t.Fatalf("published %v: %v", refs, err)
+	}
+	image := func(folder, ref string) []string {
+		return []string{"verify", "--key", filepath.Join(folder, "cosign.pub"), "--insecure-ignore-tlog", "--allow-http-registry", ref}
+	}
+	verifies("an image before it is signed", false, image(keys, refs[0])...)
+	if err := signer.SignImages(t.Context(), refs[:1]); err != nil {
+		t.Fatal(err)
+	}
+	verifies("an image", true, image(keys, refs[0])...)
+	verifies("an image by another key", false, image(other, refs[0])...)
+	verifies("an image that is not signed", false, image(keys, refs[1])...)
+}
