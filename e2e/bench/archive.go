@@ -49,21 +49,11 @@ const (
 // measureArchive measures what it costs etcd that all its changes are recorded into a store, and how
 // far the record lies behind.
 func measureArchive(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "etcd-bench-")
+	r, end, err := b.newRig(ctx, "etcd-backup-operator", "etcd-backup-agent")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	agent, err := b.buildAgent(ctx, dir, "etcd-backup-operator", "etcd-backup-agent")
-	if err != nil {
-		return err
-	}
-	r := &rig{dir: dir, agent: agent}
-	stop, err := r.start(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
+	defer end()
 	for _, rate := range []int{100, goalRate, 5000} {
 		if err := r.measureArchive(ctx, b, rate); err != nil {
 			return err
@@ -123,25 +113,16 @@ func (r *rig) measureArchive(ctx context.Context, b *bench, rate int) error {
 // measureRebuild measures a restore of a snapshot and of a million archived changes over
 // `etcdutl snapshot restore` of a snapshot that holds the same; and what verifies it by starting etcd.
 func measureRebuild(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "etcd-bench-")
+	saving, end, err := b.newRig(ctx, "etcd-backup-operator", "etcd-backup-agent")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	saver, err := b.buildAgent(ctx, dir, "etcd-backup-operator", "etcd-backup-agent")
+	defer end()
+	restorer, err := b.buildAgent(ctx, saving.dir, "etcd-restore-operator", "etcd-restore-agent")
 	if err != nil {
 		return err
 	}
-	restorer, err := b.buildAgent(ctx, dir, "etcd-restore-operator", "etcd-restore-agent")
-	if err != nil {
-		return err
-	}
-	r := &seedRig{rig: rig{dir: dir, agent: saver}}
-	stop, err := r.start(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
+	r := &seedRig{rig: *saving}
 	name, revision, err := r.record(ctx)
 	if err != nil {
 		return err

@@ -88,6 +88,28 @@ func (b *bench) buildAgent(ctx context.Context, dir, operator, agent string) (st
 	return program, nil
 }
 
+// newRig starts a rig in a folder of its own, with the agent of an operator. End ends it, and removes
+// the folder.
+func (b *bench) newRig(ctx context.Context, operator, agent string) (r *rig, end func(), err error) {
+	dir, err := os.MkdirTemp("", "etcd-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove := func() { os.RemoveAll(dir) }
+	program, err := b.buildAgent(ctx, dir, operator, agent)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	r = &rig{dir: dir, agent: program}
+	stop, err := r.start(ctx)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return r, func() { stop(); remove() }, nil
+}
+
 // rig is an etcd and an S3 server on this machine.
 type rig struct {
 	dir, agent string

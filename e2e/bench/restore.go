@@ -24,21 +24,12 @@ const seedBump = 1_000_000_000
 // measureSeed measures the agent of the restore operator, and the start of etcd after it,
 // over `etcdutl snapshot restore` of a local file and the same start.
 func measureSeed(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "etcd-bench-")
+	restoring, end, err := b.newRig(ctx, "etcd-restore-operator", "etcd-restore-agent")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	agent, err := b.buildAgent(ctx, dir, "etcd-restore-operator", "etcd-restore-agent")
-	if err != nil {
-		return err
-	}
-	r := &seedRig{rig: rig{dir: dir, agent: agent}}
-	stop, err := r.start(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
+	defer end()
+	r := &seedRig{rig: *restoring}
 	if err := r.fill(ctx, gibValues); err != nil {
 		return err
 	}

@@ -81,10 +81,7 @@ func (a *Actor) Act(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observ
 // another.
 func (a *Actor) startJob(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartJob) error {
 	var serverTime time.Time
-	if err := a.stillHolds(withServerTime(ctx, &serverTime), b, obs); err != nil {
-		return err
-	}
-	if err := a.stillChecked(ctx, obs); err != nil {
+	if err := a.mayStart(withServerTime(ctx, &serverTime), b, obs); err != nil {
 		return err
 	}
 	j, err := job.Build(b, start, serverTime, a.Image)
@@ -112,10 +109,7 @@ func (a *Actor) create(ctx context.Context, b *v1beta2.EtcdBackup, j *batchv1.Jo
 
 // startArchiver makes the Job that records the archive, under the same conditions.
 func (a *Actor) startArchiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartArchiver) error {
-	if err := a.stillHolds(ctx, b, obs); err != nil {
-		return err
-	}
-	if err := a.stillChecked(ctx, obs); err != nil {
+	if err := a.mayStart(ctx, b, obs); err != nil {
 		return err
 	}
 	j, err := job.BuildArchiver(b, start, a.Image)
@@ -128,10 +122,7 @@ func (a *Actor) startArchiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *p
 // startCopy makes the Job that copies a backup, under the same conditions.
 func (a *Actor) startCopy(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation, start plan.StartCopy) error {
 	var serverTime time.Time
-	if err := a.stillHolds(withServerTime(ctx, &serverTime), b, obs); err != nil {
-		return err
-	}
-	if err := a.stillChecked(ctx, obs); err != nil {
+	if err := a.mayStart(withServerTime(ctx, &serverTime), b, obs); err != nil {
 		return err
 	}
 	j, err := job.BuildCopier(b, start, serverTime, a.Image)
@@ -154,6 +145,14 @@ func (a *Actor) sameBackup(ctx context.Context, b *v1beta2.EtcdBackup) error {
 		return fmt.Errorf("%w: the EtcdBackup has changed", ErrStale)
 	}
 	return nil
+}
+
+// mayStart looks live whether a Job can be made as was decided.
+func (a *Actor) mayStart(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) error {
+	if err := a.stillHolds(ctx, b, obs); err != nil {
+		return err
+	}
+	return a.stillChecked(ctx, obs)
 }
 
 // stillHolds reads the EtcdBackup and its Jobs live.
