@@ -164,7 +164,7 @@ func (w *world) observePod(p *pod) facts.Pod {
 	seen := facts.Pod{
 		Name: p.name, UID: p.uid, Role: p.role, RoleSince: epoch.Add(p.roleAt), Created: epoch.Add(p.created), Finished: p.finished,
 		Unschedulable: p.unschedulable, Trouble: p.trouble, ImageUnavailable: strings.HasPrefix(p.trouble, "ImagePullBackOff"), Addressed: p.addressed,
-		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.from, Learners: p.learners, StartPermit: p.permit,
+		Persistent: p.persistent, Template: p.template, Version: p.version, Repository: p.repository, From: p.changedFrom(), Learners: p.learners, StartPermit: p.permit,
 		SnapshotCount: snapshotEntries, Routed: p.routed,
 		Restarts: p.restarts, LastExit: p.exit, Looping: p.looping, ProvenRestarts: p.provenRestarts, ProvenImage: p.provenImage,
 	}

@@ -202,7 +202,7 @@ func (t *teller) operators() {
 }
 
 func (t *teller) pod(p *pod) {
-	t.put("p", t.name(p.name), p.role, t.ago(p.created), t.ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.trust, p.from, p.ready, t.ago(p.readyAt), p.routed, t.w.now-p.roleAt < time.Second, t.ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.survivorPermit, len(t.w.attic),
+	t.put("p", t.name(p.name), p.role, t.ago(p.created), t.ago(p.deleting), p.finished, p.node, p.unschedulable, p.trouble, p.ip, p.addressed, p.learners, p.version, p.repository, p.template, p.trust, p.from, p.changedFrom(), p.ready, t.ago(p.readyAt), p.routed, t.w.now-p.roleAt < time.Second, t.ago(p.defragmented), p.defragmentDone, p.recovery != nil, p.survivorPermit, len(t.w.attic),
 		min(p.restarts-p.provenRestarts, 6), p.exit, p.looping, t.ago(p.runningSince), p.provenImage == p.image())
 	if p.permit != nil {
 		t.put(p.permit.Attempt, p.permit.New, p.permit.CatchUp, len(p.permit.After))

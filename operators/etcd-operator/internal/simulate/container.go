@@ -204,7 +204,13 @@ func (w *world) reportRun(r *run, p *pod) {
 	if r.state == running || r.state == waiting {
 		p.runningSince = r.since
 	}
-	if r.begun && r.version == p.version && r.repository == p.repository {
+	switch {
+	case r.unseeded != "":
+		p.container = 0
+	case r.started:
+		p.container = r.restarts + 1
+	}
+	if r.begun && r.unseeded == "" && r.version == p.version && r.repository == p.repository {
 		p.from = ""
 	}
 	if ready := w.ready(p); ready != p.ready {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,6 @@ type pod struct {
 	created       time.Duration
 	deleting      time.Duration // never: not being deleted
 	finished      bool
-	ended         bool // nothing runs for it any more, and its container has run
 	again         bool // a person has created it, from the manifest of one that is not there any more
 	owner         int  // the EtcdCluster of the name that it is of, by number
 	node          int  // -1: not scheduled
@@ -72,12 +72,12 @@ type pod struct {
 	version       string
 	repository    string
 	// from is what the container runs, or ran last, while the image was changed and the
-	// container has not been restarted since. fromRestarts are the restarts that were reported
+	// container has not been restarted since. fromContainer is the container that was reported
 	// when the image was changed.
-	from         string
-	fromRestarts int
-	learners     int
-	permit       *facts.StartPermit // never changed in place
+	from          string
+	fromContainer int
+	learners      int
+	permit        *facts.StartPermit // never changed in place
 	// snapshot is the restore whose snapshot the init container puts on an empty
 	// disk; empty if there is no such container.
 	snapshot string
@@ -103,7 +103,9 @@ type pod struct {
 	ready   bool
 	readyAt time.Duration
 	routed  bool
-	// What its kubelet says of its container, and what was noted when it served last.
+	// What its kubelet says of its container, and what was noted when it served last. container is
+	// which one it is, from 1 on; 0 before there is one.
+	container      int
 	restarts       int
 	exit           facts.Exit
 	looping        bool
@@ -113,6 +115,22 @@ type pod struct {
 }
 
 func (p *pod) image() string { return p.repository + ":v" + p.version }
+
+// changeTo gives a Pod another image, with the marks that tell of it.
+func (p *pod) changeTo(repository, version string) {
+	// What has not been started since the last change has not run.
+	p.from, p.fromContainer = cmp.Or(p.changedFrom(), p.version), p.container
+	p.repository, p.version = repository, version
+}
+
+// changedFrom is what an operator takes for from. It knows by its id a container that came after the
+// change. One that crashed, and was restarted before its kubelet heard of the image, has another id too.
+func (p *pod) changedFrom() string {
+	if p.container != p.fromContainer {
+		return ""
+	}
+	return p.from
+}
 
 // claim is a PersistentVolumeClaim and, while it exists, its volume.
 type claim struct {
@@ -336,11 +354,8 @@ func (w *world) dropPod(p *pod) {
 	w.diskLost()
 }
 
-// dropRun ends what runs for a Pod, and its emptyDir. The Pod goes on telling of its container.
+// dropRun ends what runs for a Pod, and its emptyDir.
 func (w *world) dropRun(r *run) {
-	if p := w.pod(r.name); p != nil && p.uid == r.uid {
-		p.ended = r.started
-	}
 	w.stopEtcd(r)
 	w.runs = slices.DeleteFunc(w.runs, func(q *run) bool { return q == r })
 	w.diskLost()

@@ -272,3 +272,31 @@ func TestVolumesOfMembersInTheStatusAreLookedFor(t *testing.T) {
 		}
 	}
 }
+
+// An operator knows by its id a container that came after its Pod's image was changed. One that
+// crashed, and was restarted before its kubelet heard of the image, has another id too; an agent that
+// runs before it has none.
+func TestAContainerIsKnownByItsID(t *testing.T) {
+	w := formed(t, func(*Config) {})
+	r := w.leader()
+	p := w.pod(r.name)
+	for _, row := range []struct {
+		name       string
+		happens    func()
+		from, seen string
+	}{
+		{"its agent fails", func() { r.unseeded = "why" }, "", ""},
+		{"its image is changed", func() { p.changeTo(r.repository, "3.7.3") }, "3.6.16", "3.6.16"},
+		{"its agent is started again", func() { r.version, r.restarts = "3.7.3", 1 }, "3.6.16", "3.6.16"},
+		{"it runs that image", func() { r.unseeded = "" }, "", ""},
+		{"its image is changed again", func() { p.changeTo(r.repository, "3.7.4") }, "3.7.3", "3.7.3"},
+		{"it crashes before its kubelet hears", func() { r.restarts = 2 }, "3.7.3", ""},
+		{"it runs the last image", func() { r.version, r.restarts = "3.7.4", 3 }, "", ""},
+	} {
+		row.happens()
+		w.reportRun(r, p)
+		if seen := w.observePod(p).From; p.from != row.from || seen != row.seen {
+			t.Errorf("%s: it runs %q and is taken for %q, want %q and %q", row.name, p.from, seen, row.from, row.seen)
+		}
+	}
+}

@@ -357,10 +357,7 @@ func (a *api) patchPod(name string, how client.Patch) error {
 	if read.Version != p.version || read.Repository != p.repository {
 		x, _ := a.op.todo.decision.Action.(action.ChangeImage)
 		a.w.checkImage(a.op.todo, p, x)
-		if p.from == "" {
-			p.from, p.fromRestarts = p.version, p.restarts
-		}
-		p.version, p.repository = read.Version, read.Repository
+		p.changeTo(read.Repository, read.Version)
 	}
 	p.survivorPermit = read.SurvivorPermit
 	p.permit, p.object = read.StartPermit, &next

@@ -75,9 +75,6 @@ func (s *shipped) compareObservation(o *facts.Observation) {
 		if i < len(o.Pods) && o.Pods[i].Answer.Write == (facts.Write{}) {
 			p.Answer.Write = facts.Write{} // it asks only the seed that is handed over for one
 		}
-		if i < len(o.Pods) && slices.ContainsFunc(s.op.pods, func(q pod) bool { return q.name == p.Name && q.isTakenForNew() }) {
-			p.From = o.Pods[i].From
-		}
 	}
 	is, made := inOwnWords(o), inOwnWords(m)
 	if alike(reflect.ValueOf(made), reflect.ValueOf(is)) {
@@ -86,13 +83,6 @@ func (s *shipped) compareObservation(o *facts.Observation) {
 	if diff := cmp.Diff(made, is, likeness...); diff != "" {
 		s.w.fail("Model", "the shipped code observes something else than the model:\n%s", diff)
 	}
-}
-
-// isTakenForNew reports whether the shipped code, which knows containers by their ids, may take one
-// for the first with another image: it is reported late, or it has crashed, and was restarted before
-// its kubelet heard of that image.
-func (p *pod) isTakenForNew() bool {
-	return p.from != "" && (!p.ready || p.restarts != p.fromRestarts)
 }
 
 // inOwnWords tells of an Observation's texts, which each side has its own of, only what rules ask of
@@ -175,12 +165,6 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 		o.Cluster.Recovery = w.cluster.recovery // the model compares by identity
 	}
 	op.rejections = o.Rejections
-	o.Pods = slices.Clone(o.Pods)
-	for i := range o.Pods { // see compareObservation
-		if p := w.pod(o.Pods[i].Name); p != nil && p.isTakenForNew() {
-			o.Pods[i].From = p.from
-		}
-	}
 	t := &todo{seen: o, decision: d, disturbed: w.disturbed}
 	if !d.SkipChildren {
 		_ = w.setBudget(&o.Cluster, d.Budget) // what is there meanwhile shows

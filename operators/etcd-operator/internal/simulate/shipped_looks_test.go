@@ -173,24 +173,6 @@ func TestAnEtcdThatHasJustStartedMayBeRestarted(t *testing.T) {
 	}
 }
 
-// The shipped code knows by its id a container that came after its Pod's image was changed. One that
-// crashed, and was restarted before its kubelet heard of the image, has another id too.
-func TestAContainerIsTakenForNew(t *testing.T) {
-	for name, row := range map[string]struct {
-		pod   pod
-		taken bool
-	}{
-		"the image was not changed":        {pod{ready: true, restarts: 2, fromRestarts: 1}, false},
-		"its container is the same":        {pod{from: "3.5.30", ready: true, restarts: 1, fromRestarts: 1}, false},
-		"its container crashed since then": {pod{from: "3.5.30", ready: true, restarts: 2, fromRestarts: 1}, true},
-		"its container is reported late":   {pod{from: "3.5.30", restarts: 1, fromRestarts: 1}, true},
-	} {
-		if got := row.pod.isTakenForNew(); got != row.taken {
-			t.Errorf("%s: %t, want %t", name, got, row.taken)
-		}
-	}
-}
-
 // What a seed makes of the write that is tried is what it makes of it then, not what it would have
 // when it was asked for its status.
 func TestAWriteIsOfItsMoment(t *testing.T) {

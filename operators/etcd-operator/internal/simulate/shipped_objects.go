@@ -146,12 +146,10 @@ func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 
 // podObject is a Pod as the API server has it, shared by all who read it.
 func (w *world) podObject(p *pod) *corev1.Pod {
-	r := w.runOf(p.uid)
-	started := p.ended || r != nil && r.started // also while it is down, and when the Pod has ended
-	return sharedOf(&w.shared.pods, p.uid).of(w, podView{*p, started}, func() *corev1.Pod { return newPodObject(p, started) })
+	return sharedOf(&w.shared.pods, p.uid).of(w, *p, func() *corev1.Pod { return newPodObject(p) })
 }
 
-func newPodObject(p *pod, started bool) *corev1.Pod {
+func newPodObject(p *pod) *corev1.Pod {
 	o := &corev1.Pod{TypeMeta: p.object.TypeMeta, ObjectMeta: podMeta(p), Spec: p.object.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	condition := func(kind corev1.PodConditionType, is bool, message string, since time.Duration) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Message: message, LastTransitionTime: timeAt(since)}
@@ -169,8 +167,8 @@ func newPodObject(p *pod, started bool) *corev1.Pod {
 		o.Status.PodIP = address(p.uid)
 	}
 	etcd := corev1.ContainerStatus{Name: member.ContainerEtcd, Ready: p.ready, RestartCount: int32(p.restarts)}
-	if started {
-		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts)
+	if p.container > 0 {
+		etcd.ContainerID = fmt.Sprintf("containerd://%s-%d", p.uid, p.container)
 	}
 	switch reason, message, _ := strings.Cut(p.trouble, ": "); {
 	case p.runningSince != never:

@@ -90,7 +90,7 @@ func (w *world) checksShared() bool { return w.seed%32 < 2 }
 // sharedObjects are those of a run.
 type sharedObjects struct {
 	clusters shared[clusterView, *v1beta2.EtcdCluster]
-	pods     map[string]*shared[podView, *corev1.Pod]
+	pods     map[string]*shared[pod, *corev1.Pod]
 	claims   map[string]*shared[claimView, *corev1.PersistentVolumeClaim]
 	nodes    map[string]*shared[nodeView, *corev1.Node]
 	children map[string]*shared[client.Object, client.Object]
@@ -103,10 +103,6 @@ type (
 	clusterView struct {
 		cluster etcdCluster
 		quota   int
-	}
-	podView struct {
-		pod     pod
-		started bool
 	}
 	claimView struct {
 		claim claimObject

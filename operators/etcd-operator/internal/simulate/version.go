@@ -249,7 +249,7 @@ func (w *world) samePods(seen *facts.Observation) bool {
 }
 
 func samePod(p *pod, q *facts.Pod) bool {
-	return p.role == q.Role && p.version == q.Version && p.repository == q.Repository && p.from == q.From &&
+	return p.role == q.Role && p.version == q.Version && p.repository == q.Repository && p.changedFrom() == q.From &&
 		(p.deleting == never) == q.DeletingSince.IsZero() && p.ready == q.UnreadySince.IsZero()
 }
 
@@ -267,10 +267,7 @@ func (w *world) giveImage(t *todo, a action.ChangeImage) error {
 	}
 	w.touch("a Pod gets another image")
 	w.checkImage(t, p, a)
-	if p.from == "" {
-		p.from, p.fromRestarts = p.version, p.restarts
-	}
-	p.version, p.repository = a.Version, a.Repository
+	p.changeTo(a.Repository, a.Version)
 	return nil
 }
 
