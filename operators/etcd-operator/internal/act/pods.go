@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,24 +28,33 @@ import (
 // The actions of this file are on Pods and their volumes.
 
 // createPods creates Pods and, where members are persistent, their claims first: a
-// claim without a Pod is either given one or deleted later.
+// claim without a Pod is either given one or deleted later. Each member that returns helps, so one
+// that is refused, or whose name is taken, keeps no other from being tried. A call that was not
+// answered ends it, and is what is told: the Pod may still come about (S12).
 func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.CreatePods) error {
 	if err := a.samePods(ctx, c, obs); err != nil {
 		return err
 	}
 	var refused *RejectedError
+	var stale error
 	for _, p := range x.Pods {
 		err := a.createPod(ctx, c, p)
-		refused = joinRejected(refused, err)
-		// Each member that returns helps. Of the others one is refused as the next.
-		if err != nil && (refused == nil || p.Role != facts.Returning) {
+		switch rejected := joinRejected(nil, err); {
+		case err == nil:
+		case p.Role != facts.Returning: // one is refused as the next
 			return err
+		case errors.Is(err, ErrStale):
+			stale = err
+		case rejected == nil:
+			return err
+		default:
+			refused = joinRejected(refused, err)
 		}
 	}
 	if refused != nil {
 		return refused
 	}
-	return nil
+	return stale
 }
 
 // createPod creates one Pod, and its claim.

@@ -1,13 +1,16 @@
 package act_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
@@ -72,6 +75,66 @@ func TestPodsThatReturnAreAllTried(t *testing.T) {
 		action.NewPod{Name: "x-a", Role: facts.Returning, Version: "3.6.16"}, action.NewPod{Name: "x-b", Role: facts.Returning, Version: "3.6.16"})))
 	if len(got) != 2 || got[0].Name != "x-a" || got[1].Name != "x-b" {
 		t.Errorf("%+v were refused, want x-a and x-b", got)
+	}
+}
+
+// failing is a client whose Pods of these names are not created, but for other reasons.
+type failing struct {
+	client.Client
+	by map[string]error
+}
+
+func (f failing) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if err := f.by[o.GetName()]; err != nil {
+		return err
+	}
+	return f.Client.Create(ctx, o, opts...)
+}
+
+// What keeps one member from returning keeps no other, and is told; before it a call that was not
+// answered: its Pod may still come about (S12).
+func TestWhatKeepsAMemberFromReturning(t *testing.T) {
+	pods := corev1.Resource("pods")
+	rejected, taken := apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), apierrors.NewAlreadyExists(pods, "x")
+	unanswered := errors.New("connection reset by peer")
+	isRejected := func(err error) bool { _, is := errors.AsType[*act.RejectedError](err); return is }
+	for name, row := range map[string]struct {
+		reason  string
+		by      map[string]error
+		told    func(error) bool
+		created bool
+	}{
+		"its name is taken": {
+			"an earlier EtcdCluster's Pod is on a node that is cut off, perhaps for ever",
+			map[string]error{"x-a": taken}, func(err error) bool { return errors.Is(err, act.ErrStale) && !isRejected(err) }, true,
+		},
+		"one is refused, and the name of another is taken": {
+			"what was refused is remembered; the other is found again",
+			map[string]error{"x-a": rejected, "x-b": taken}, isRejected, true,
+		},
+		"the name of one is taken, and another is refused": {
+			"as above", map[string]error{"x-a": taken, "x-b": rejected}, isRejected, true,
+		},
+		"one is refused, and the call for another is not answered": {
+			"no fence may be acknowledged before that call has ended",
+			map[string]error{"x-a": rejected, "x-b": unanswered}, func(err error) bool { return errors.Is(err, unanswered) && !isRejected(err) }, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, withVolumes)
+			var returning []action.NewPod
+			for _, name := range []string{"x-a", "x-b", "x-c"} {
+				apiservertest.Create(t, b.client, member.NewClaim(b.cluster, name))
+				returning = append(returning, action.NewPod{Name: name, Role: facts.Returning})
+			}
+			b.actor.Client = failing{b.client, row.by}
+			if err := b.act(b.observe(), creating(returning...)); !row.told(err) {
+				t.Errorf("%s: the error is %v", row.reason, err)
+			}
+			if got := b.exists(&corev1.Pod{}, "x-c"); got != row.created {
+				t.Errorf("%s: x-c was created: %t, want %t", row.reason, got, row.created)
+			}
+		})
 	}
 }
 

@@ -41,6 +41,7 @@ var (
 	errConflict = errors.New("conflict: the object has changed")
 	errGone     = errors.New("not found, or another uid")
 	errThere    = errors.New("already exists")
+	errSkipped  = errors.New("of those that return, another one may still be created")
 	errTorn     = errors.New("stands still")
 	errRefused  = errors.New("forbidden: exceeded quota")
 	errTaken    = errors.New("the volume of that name is nobody's, or another's")
@@ -102,9 +103,7 @@ func (w *world) call(op *operator) {
 		w.crashOperator(op, 1+w.random.below(10))
 		return
 	}
-	if errors.Is(err, errRefused) {
-		w.remember(op, n)
-		op.todo.refused = true
+	if w.isPassedOver(op, n, err) {
 		if !more {
 			op.todo, op.woken = nil, true
 		}
@@ -119,19 +118,6 @@ func (w *world) call(op *operator) {
 	op.todo = nil
 	if !errors.Is(err, errConflict) && !errors.Is(err, errGone) && !errors.Is(err, errTaken) {
 		w.report(op)
-	}
-}
-
-// remember notes that the API server has refused call number n of a decision, which was to
-// make a Pod or its volume.
-func (w *world) remember(op *operator, n int) {
-	pods := op.todo.decision.Action.(action.CreatePods).Pods
-	p, volume := pods[(n-1)/2], (n-1)%2 == 0
-	r := action.RejectedPod(p, volume)
-	r.Words, r.Generation = errRefused.Error(), op.todo.seen.Cluster.Generation
-	op.rejections, _ = facts.Reject(op.rejections, r, epoch.Add(w.now))
-	if !volume && w.claim(p.Name) != nil && p.Role != facts.Returning {
-		w.checkOrphans(op, p.Name)
 	}
 }
 

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -34,7 +35,7 @@ func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, 
 	np := pods[n/2]
 	more = n+1 < 2*len(pods)
 	if np.Role == facts.Returning && !sent && !w.isMembers(w.claim(np.Name)) {
-		return false, errConflict
+		return more, errSkipped
 	}
 	if n%2 == 0 {
 		if c := w.claim(np.Name); c != nil && np.Role == facts.Joiner && !w.isMembers(c) {
@@ -52,8 +53,11 @@ func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, 
 		}
 		return true, nil
 	}
-	if w.pod(np.Name) != nil {
-		return more, errThere
+	switch isThere := w.pod(np.Name) != nil; {
+	case isThere && np.Role == facts.Returning:
+		return more, errSkipped
+	case isThere:
+		return false, errThere
 	}
 	if w.during(RefusePods) {
 		return more && np.Role == facts.Returning, errRefused
@@ -71,6 +75,30 @@ func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, 
 		recovery: np.Recovery, survivorPermit: np.Recovery != nil,
 	})
 	return more, nil
+}
+
+// isPassedOver reports whether call number n of a decision made nothing of one Pod, so that the next
+// one is tried, and notes it.
+func (w *world) isPassedOver(op *operator, n int, err error) bool {
+	if errors.Is(err, errRefused) {
+		w.remember(op, n)
+	}
+	is := errors.Is(err, errRefused) || errors.Is(err, errSkipped)
+	op.todo.refused = op.todo.refused || is
+	return is
+}
+
+// remember notes that the API server has refused call number n of a decision, which was to
+// make a Pod or its volume.
+func (w *world) remember(op *operator, n int) {
+	pods := op.todo.decision.Action.(action.CreatePods).Pods
+	p, volume := pods[(n-1)/2], (n-1)%2 == 0
+	r := action.RejectedPod(p, volume)
+	r.Words, r.Generation = errRefused.Error(), op.todo.seen.Cluster.Generation
+	op.rejections, _ = facts.Reject(op.rejections, r, epoch.Add(w.now))
+	if !volume && w.claim(p.Name) != nil && p.Role != facts.Returning {
+		w.checkOrphans(op, p.Name)
+	}
 }
 
 func (w *world) setRole(seen *facts.Observation, r action.PodRole) error {

@@ -170,11 +170,10 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 		_ = w.setBudget(&o.Cluster, d.Budget) // what is there meanwhile shows
 	}
 	var err error
+	op.todo = t
 	for n, more := 1, d.Action != nil; more && err == nil; n++ { // as act does
-		more, err = w.effect(op, t, n)
-		if errors.Is(err, errRefused) {
-			op.todo, t.refused, err = t, true, nil
-			w.remember(op, n)
+		if more, err = w.effect(op, t, n); w.isPassedOver(op, n, err) {
+			err = nil
 		}
 	}
 	if d.Action != nil && (err == nil && !t.refused || errors.Is(err, errTaken)) {
