@@ -3,6 +3,9 @@ package plan
 import (
 	"testing"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // S9: unknown is not dead. Each row is a third member of three, without volumes
@@ -242,6 +245,16 @@ func TestQuorumLost(t *testing.T) {
 	}.run(t)
 }
 
+// unreported is a cluster that nobody tells of, whose report names a, b and c. The Pod of d has found
+// no place for so long, and e has none of the data that its volume was made for.
+func unreported(waits time.Duration) *world {
+	w := healthy(3).volumes().silent("a", "b", "c").add("d", Returning, Answer{}).add("e", Returning, empty(0))
+	for _, name := range []string{"a", "b", "c"} {
+		w.o.Cluster.LastStatus.MemberDetails = append(w.o.Cluster.LastStatus.MemberDetails, v1beta2.MemberDetail{Name: name, Role: v1beta2.MemberVoter})
+	}
+	return w.pod("d", unschedulable).pod("d", func(p *Pod) { p.Created = now.Add(-waits) })
+}
+
 // Without a quorum a member's Pod has the first claim on a place.
 func TestMakingRoom(t *testing.T) {
 	rows{
@@ -258,6 +271,22 @@ func TestMakingRoom(t *testing.T) {
 		},
 		"a member that may have data does not give way": {
 			reason: "S7", seen: healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable), because: "NoQuorum",
+		},
+		"one without data gives way to one that no report names": {
+			reason: "it may have got its vote since the last report, and be missing for a quorum",
+			seen:   unreported(3 * facts.OldPodAge / 2), do: restart("e"), because: "MakingRoom",
+		},
+		"it is not recreated while that one finds no place": {
+			reason: "it would take the place again", seen: unreported(3 * facts.OldPodAge / 2).gone("e"), because: "NoQuorum",
+		},
+		"at first it does not give way": {
+			reason: "nor to each other, again and again, do those without data", seen: unreported(time.Minute), because: "NoQuorum",
+		},
+		"who may have data does not give way to one that no report names": {
+			reason: "S7", seen: unreported(3 * facts.OldPodAge / 2).silent("e"), because: "NoQuorum",
+		},
+		"nobody gives way to a joiner": {
+			reason: "it never had a vote", seen: unreported(3*facts.OldPodAge/2).role("d", Joiner), because: "NoQuorum",
 		},
 		"with a quorum nobody gives way": {
 			reason: "the joiner may be the replacement", seen: healthy(3).volumes().size(4).pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = now }).joiner("d"),

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -94,15 +95,37 @@ func (v *Members) UnplacedPod() *Pod {
 	if !v.Cluster.IsAdopting() || len(v.List) > 0 {
 		return nil
 	}
-	var oldest *Pod
-	for i := range v.Pods {
-		p := &v.Pods[i]
-		if waits := p.Node == "" && p.Unschedulable != ""; waits && (oldest == nil || p.Created.Before(oldest.Created)) {
-			oldest = p
-		}
-	}
+	oldest := v.oldestUnplaced(func(*Pod) bool { return true })
 	if oldest == nil || !v.HasTurn(oldest) {
 		return nil
+	}
+	return oldest
+}
+
+// UnreportedPod is the Pod for which those without data give way while nobody tells who is a
+// member, although no report names it as a voter's: it may have got its vote since the last one.
+// It is the oldest of those that can't be scheduled, and its turn is when a voter's is not.
+func (v *Members) UnreportedPod() *Pod {
+	if v.Cluster.ClusterID == 0 || v.Cluster.IsAdopting() || len(v.List) > 0 {
+		return nil
+	}
+	voters := v.KnownVoters()
+	oldest := v.oldestUnplaced(func(p *Pod) bool {
+		return p.Role != Joiner && v.OnVolume(p) && !slices.ContainsFunc(voters, func(m Member) bool { return m.Name == p.Name })
+	})
+	if oldest == nil || v.HasTurn(oldest) {
+		return nil
+	}
+	return oldest
+}
+
+// oldestUnplaced is the oldest of some Pods that can't be scheduled; nil if there is none.
+func (v *Objects) oldestUnplaced(wanted func(*Pod) bool) (oldest *Pod) {
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if p.Node == "" && p.Unschedulable != "" && (oldest == nil || p.Created.Before(oldest.Created)) && wanted(p) {
+			oldest = p
+		}
 	}
 	return oldest
 }

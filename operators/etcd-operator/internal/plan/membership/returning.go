@@ -34,14 +34,14 @@ func ReturnPods(v *facts.View) *step.Step {
 		return nil // see LatchAdopted
 	}
 	voters := v.KnownVoters()
-	crowded := !v.HasQuorum() && slices.ContainsFunc(voters, func(m facts.Member) bool { return unplaced(v, m) })
+	crowded := !v.HasQuorum() && slices.ContainsFunc(voters, func(m facts.Member) bool { return unplaced(v, m) }) || v.UnreportedPod() != nil
 	var pods []action.NewPod
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if !v.LacksPod(c) {
 			continue
 		}
-		// Where a voter finds no place, none is taken up by who may have no data.
+		// Where a voter, or who may be one, finds no place, none is taken up by who may have no data.
 		if crowded && !slices.ContainsFunc(voters, func(m facts.Member) bool { return m.Name == c.Name }) {
 			continue
 		}
@@ -62,9 +62,10 @@ func ReturnPods(v *facts.View) *step.Step {
 	return s.Explains(v1beta2.ConditionRecovering)
 }
 
-// MakeRoom deletes a Pod that has no data where a voter's can't be scheduled and no
-// quorum answers: the first may be what takes the second's place, and without the
-// second there is never a quorum again. Volumes stay.
+// MakeRoom deletes a Pod that has no data where a voter's can't be scheduled, or that of one
+// who may have got its vote since the last report, and no quorum answers: the first may be
+// what takes the second's place, and without the second there is never a quorum again.
+// Volumes stay.
 func MakeRoom(v *facts.View) *step.Step {
 	// Of adopted volumes nobody knows yet which are voters'.
 	lost := v.Cluster.ClusterID != 0 && v.QuorumLost() != ""
@@ -77,6 +78,9 @@ func MakeRoom(v *facts.View) *step.Step {
 				return s
 			}
 		}
+	}
+	if p := v.UnreportedPod(); p != nil {
+		return step.YieldEmpty(v, p)
 	}
 	return nil
 }

@@ -51,22 +51,36 @@ func Names(pods []action.NewPod) string {
 }
 
 // Yield deletes a Pod, if there is one on a node that has no data or, in the last
-// resort, has no vote and keeps its data on its volume, in favour of a Pod that
-// can't be scheduled. One that is not to become a member any more goes first.
+// resort, has no vote and keeps its data on its volume, in favour of a voter's Pod
+// that can't be scheduled. One that is not to become a member any more goes first.
 func Yield(v *facts.View, p *facts.Pod) *Step {
-	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
-		return nil
-	}
-	outdated := func(j *facts.Pod) bool { return v.IsUnstarted(j) && !v.IsCandidate(j) }
-	empty := func(j *facts.Pod) bool { return v.IsCandidate(j) || (j.Answer.Waiting && v.OnVolume(j)) }
-	voteless := func(j *facts.Pod) bool {
+	voteless := func(v *facts.View, j *facts.Pod) bool {
 		mayVote := j.Role == facts.Voter || (j.Answer.Reached && !j.Answer.Learner) || j.Answer.Refused != ""
 		return !mayVote && v.OnVolume(j) && !slices.ContainsFunc(v.KnownVoters(), func(m facts.Member) bool { return m.Name == j.Name })
 	}
-	for _, givesWay := range []func(*facts.Pod) bool{outdated, empty, voteless} {
+	return yield(v, p, "voter "+p.Name, isOutdated, isEmpty, voteless)
+}
+
+// YieldEmpty does so only with a Pod that has no data, and in favour of one that may be a voter's.
+func YieldEmpty(v *facts.View, p *facts.Pod) *Step {
+	return yield(v, p, fmt.Sprintf("Pod %s, whose member may be a voter", p.Name), isOutdated, isEmpty)
+}
+
+func isOutdated(v *facts.View, j *facts.Pod) bool { return v.IsUnstarted(j) && !v.IsCandidate(j) }
+
+func isEmpty(v *facts.View, j *facts.Pod) bool {
+	return v.IsCandidate(j) || (j.Answer.Waiting && v.OnVolume(j))
+}
+
+// yield tries one reason to give way after the other, on all Pods; inFavour says of whom.
+func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts.View, *facts.Pod) bool) *Step {
+	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
+		return nil
+	}
+	for _, gives := range givesWay {
 		for i := range v.Pods {
-			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && givesWay(j) {
-				return Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable voter %s", j.Name, p.Name))
+			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && gives(v, j) {
+				return Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable %s", j.Name, inFavour))
 			}
 		}
 	}
