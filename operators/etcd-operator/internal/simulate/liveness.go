@@ -43,6 +43,7 @@ func (w *world) settle() {
 		w.obeyAdvice()
 		if i > 300 {
 			w.obey()
+			w.obeyExisted()
 		}
 		if i > liveSteps/2 {
 			w.obeySpaceLow()

@@ -86,6 +86,26 @@ func asks(c *metav1.Condition, words string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, words)
 }
 
+// obeyExisted is a user who wants the empty cluster that was asked for, and deletes the PVC that is in
+// its way as the conditions say: two restore operators have worked on one EtcdRestore, and one has
+// made its seed's volume after the other had ended the restore and its fence. No member ever had it.
+func (w *world) obeyExisted() {
+	told := slices.ContainsFunc(w.operators[0].last.Status.Conditions, func(c metav1.Condition) bool {
+		return strings.Contains(c.Message, "not starting an empty cluster") && strings.Contains(c.Message, "or delete them to start empty")
+	})
+	if !told || w.cfg.Existed != "" || len(w.restorers) < 2 {
+		return
+	}
+	for _, c := range w.claims {
+		if d := c.disk.data; d != nil || c.deleting || c.retired != "" {
+			continue
+		}
+		w.say("the user deletes PVC %s, as the planner says", c.name)
+		w.deleteClaim(c)
+		return
+	}
+}
+
 // obeyRemoval has the user remove the member that the planner asks him to, by the command that
 // Degraded tells him, if etcd does it.
 func (w *world) obeyRemoval(l *run) {
