@@ -74,7 +74,7 @@ func (s *stage) tidyBackup(ctx context.Context) error {
 		return nil //nolint:nilerr // nothing was installed
 	}
 	for _, words := range [][]string{
-		{"etcdbk", name, afterMistake}, {"deployment", harness.BackupOperatorName, "s3", "--cascade=foreground"},
+		{"etcdbk", name, archived}, {"deployment", harness.BackupOperatorName, "s3", "--cascade=foreground"},
 		{"service", "s3"}, {"pod", "inspect-s3"}, {"secret", harness.StoreSecret},
 		{"-k", "deploy/etcd-backup-operator/base"},
 	} {

@@ -3,7 +3,7 @@
 // cluster of three forms, takes writes, grows to five, loses a member and heals,
 // shrinks to three, is backed up to S3, and no write is lost; then a majority of it is
 // destroyed, and it is restored from its backup, with every key; then somebody deletes every
-// key, and it is restored to the revision before.
+// key, and it is restored to the second before.
 //
 // With KUBECONFIG set it uses that cluster; else it brings one up on this machine
 // and takes it down again. KEEP=1 leaves it up to play with. It fails if a step

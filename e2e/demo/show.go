@@ -33,8 +33,9 @@ type stage struct {
 	written []writer.Span
 	store   *harness.Store
 	watcher *harness.Mirror
-	// wanted is what the cluster held before the mistake.
+	// wanted is what the cluster held before the mistake, and second when that was made.
 	wanted mirror.Content
+	second time.Time
 }
 
 func show(ctx context.Context, env *harness.Env, say *narrator) error {
@@ -43,7 +44,7 @@ func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	for _, act := range []func(context.Context) error{
 		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
-		s.mistake, s.undo,
+		s.record, s.mistake, s.undo,
 	} {
 		if err := act(ctx); err != nil {
 			return err

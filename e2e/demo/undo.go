@@ -5,28 +5,47 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 )
 
-// The backup and the restore of the chapter, as undo-backup.yaml and undo.yaml call them.
+// The EtcdBackup and the EtcdRestore of the chapter, as archive.yaml and undo.yaml call them.
 const (
-	afterMistake = name + "-now"
-	undone       = name + "-undo"
+	archived = name + "-archive"
+	undone   = name + "-undo"
 )
 
-// mistake deletes every key of the healthy cluster, and makes a backup after it. It keeps
-// what the cluster held before.
+// record has every change recorded from now on, one that comes after the snapshot among them.
+func (s *stage) record(ctx context.Context) error {
+	s.say.chapter("Record every change in the same store")
+	if err := s.view.WatchBackups(ctx); err != nil {
+		return err
+	}
+	if err := s.kubectl(ctx, "apply", "-f", "e2e/demo/archive.yaml"); err != nil {
+		return err
+	}
+	if err := s.untilRecorded(ctx, "the first snapshot is stored, and changes are recorded", time.Now()); err != nil {
+		return err
+	}
+	if err := s.etcdctl(ctx, "put", "after-the-snapshot", "recorded"); err != nil {
+		return err
+	}
+	return s.untilRecorded(ctx, "that write is recorded", time.Now())
+}
+
+// mistake deletes every key of the healthy cluster. It keeps what the cluster held before, and the
+// second in which they were deleted.
 func (s *stage) mistake(ctx context.Context) (err error) {
 	s.say.chapter("Mistake: delete every key of a healthy cluster")
 	if s.wanted, err = s.watcher.Cluster(ctx); err != nil {
 		return err
 	}
 	s.say.line("The cluster is at revision %d, and holds %d keys.", s.wanted.Revision, len(s.wanted.Keys))
-	if err := s.kubectl(ctx, "exec", s.cluster.Leader(), "-c", "etcd", "--", "etcdctl", "del", "--prefix", ""); err != nil {
+	s.second = time.Now().UTC().Truncate(time.Second)
+	if err := s.etcdctl(ctx, "del", "--prefix", ""); err != nil {
 		return err
 	}
 	left, err := s.watcher.Cluster(ctx)
@@ -36,24 +55,21 @@ func (s *stage) mistake(ctx context.Context) (err error) {
 	if len(left.Keys) > 0 {
 		return fmt.Errorf("%d keys are left after all were deleted", len(left.Keys))
 	}
-	if err := s.kubectl(ctx, "apply", "-f", "e2e/demo/undo-backup.yaml"); err != nil {
+	if err := s.untilRecorded(ctx, "the mistake is recorded, too", time.Now()); err != nil {
 		return err
 	}
-	if err := s.kubectl(ctx, "wait", "--for=condition=Complete", "etcdbk/"+afterMistake, "--timeout="+stepTimeout.String()); err != nil {
-		return err
-	}
-	return s.kubectl(ctx, "get", "etcdbk", afterMistake, "-o",
-		`jsonpath=The backup holds revisions {.status.snapshot.oldestRevision} to {.status.snapshot.revision}.{"\n"}`)
+	return s.kubectl(ctx, "get", "etcdbk", archived, "-o",
+		`jsonpath=The archive holds revisions {.status.archive.oldestRevision} to {.status.archive.revision}, and all until {.status.archive.recoveryTime}.{"\n"}`)
 }
 
-// undo restores the cluster to the revision before the mistake, and compares every key.
+// undo restores the cluster to the second before the mistake, and compares every key.
 func (s *stage) undo(ctx context.Context) error {
-	s.say.chapter("Undo it: restore the revision before")
-	if err := s.applyAt(ctx, s.wanted.Revision, filepath.Join("e2e", "demo", "undo.yaml")); err != nil {
+	s.say.chapter("Undo it: restore the second before")
+	if err := s.applyAt(ctx, s.second.Format(time.RFC3339), filepath.Join("e2e", "demo", "undo.yaml")); err != nil {
 		return err
 	}
 	r := s.env.Restore(s.view, namespace, undone)
-	serving, err := s.untilRestored(ctx, r, "the cluster serves the keys of that revision", harness.Restored)
+	serving, err := s.untilRestored(ctx, r, "the cluster serves the keys of that second", harness.Restored)
 	if err != nil {
 		return err
 	}
@@ -74,16 +90,39 @@ func (s *stage) undo(ctx context.Context) error {
 	return nil
 }
 
-// applyAt applies a manifest that says REVISION for a revision.
-func (s *stage) applyAt(ctx context.Context, revision int64, file string) error {
-	at := strconv.FormatInt(revision, 10)
-	s.say.command("sed", "s/REVISION/"+at+"/", file, "| kubectl apply -f -")
+// untilRecorded waits until whatever was acknowledged by then is stored.
+func (s *stage) untilRecorded(ctx context.Context, what string, then time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	err := s.env.Backup(s.view, namespace, archived).Await(ctx, what, func(state harness.BackupState) string {
+		if state.Backup == nil || state.Backup.Status.Archive == nil || state.Backup.Status.Archive.RecoveryTime == nil {
+			return "nothing is recorded"
+		}
+		if at := state.Backup.Status.Archive.RecoveryTime; !at.After(then) {
+			return fmt.Sprintf("what was written until %s is recorded", at)
+		}
+		return ""
+	})
+	if err == nil {
+		s.say.now("** %s", what)
+	}
+	return err
+}
+
+// etcdctl runs it in the leader's Pod.
+func (s *stage) etcdctl(ctx context.Context, words ...string) error {
+	return s.kubectl(ctx, append([]string{"exec", s.cluster.Leader(), "-c", "etcd", "--", "etcdctl"}, words...)...)
+}
+
+// applyAt applies a manifest that says SECOND for a second.
+func (s *stage) applyAt(ctx context.Context, second, file string) error {
+	s.say.command("sed", "s/SECOND/"+second+"/", file, "| kubectl apply -f -")
 	manifest, err := os.ReadFile(filepath.Join(s.env.Root, file))
 	if err != nil {
 		return fmt.Errorf("read the demo's manifest: %w", err)
 	}
 	cmd := s.env.Kubectl.Command(ctx, "-n", namespace, "apply", "-f", "-")
-	cmd.Stdin = strings.NewReader(strings.Replace(string(manifest), "REVISION", at, 1))
+	cmd.Stdin = strings.NewReader(strings.Replace(string(manifest), "SECOND", second, 1))
 	out, err := cmd.CombinedOutput()
 	s.say.block(string(out))
 	if err != nil {
