@@ -250,11 +250,16 @@ func (a *App) tunnel(ctx context.Context, s *scene) (*tunnel.Tunnel, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.tunnelTo(ctx, s, running(pods))
+}
+
+// tunnelTo opens port-forwards to some Pods of the cluster.
+func (a *App) tunnelTo(ctx context.Context, s *scene, pods []corev1.Pod) (*tunnel.Tunnel, error) {
 	forward, err := a.Forward(s.Access)
 	if err != nil {
 		return nil, err
 	}
-	return tunnel.Open(ctx, s.Access, s.cluster, running(pods), forward)
+	return tunnel.Open(ctx, s.Access, s.cluster, pods, forward)
 }
 
 // clusterNames completes the name of an EtcdCluster as the first argument.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,11 +99,9 @@ func aWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// run runs a command line, and returns what it shows on both outputs, and how it ends.
-func (w *world) run(line string, more ...string) string {
-	w.t.Helper()
-	out := &bytes.Buffer{}
-	app := &App{
+// app is the plugin in this world.
+func (w *world) app(out io.Writer) *App {
+	return &App{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(w.answers), Out: out, ErrOut: out},
 		Version:   "v1.2.3",
 		Connect: func(all bool) (*kube.Access, error) {
@@ -118,6 +117,13 @@ func (w *world) run(line string, more ...string) string {
 		Now:     func() time.Time { return now },
 		Poll:    time.Millisecond,
 	}
+}
+
+// run runs a command line, and returns what it shows on both outputs, and how it ends.
+func (w *world) run(line string, more ...string) string {
+	w.t.Helper()
+	out := &bytes.Buffer{}
+	app := w.app(out)
 	root := New(app, nil)
 	root.SetArgs(append(strings.Fields(line), more...))
 	parent := w.ctx

@@ -3,15 +3,20 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -31,6 +36,7 @@ type installation struct {
 	source, ref        string
 	registry, tag      string
 	clusterWide, print bool
+	force              bool
 }
 
 func (a *App) install() *cobra.Command {
@@ -60,9 +66,12 @@ An installation by Helm is updated by Helm.`,
 			if err := a.confirm(c, "%s", i.plan(objects, access.Namespace)); err != nil {
 				return err
 			}
+			if err := i.claim(ctx, access, objects); err != nil {
+				return err
+			}
 			for _, o := range objects {
-				if err := apply(ctx, access, o); err != nil {
-					return err
+				if err := apply(ctx, access, o, client.ForceOwnership); err != nil {
+					return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
 				}
 				fmt.Fprintf(a.ErrOut, "applied %s %s\n", o.GetKind(), o.GetName())
 			}
@@ -81,6 +90,7 @@ An installation by Helm is updated by Helm.`,
 	f.StringVar(&i.registry, "registry", "", "the registry of the operators' images; default: that of the manifests")
 	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images; default: that of the release that --ref names, else that of the manifests")
 	f.BoolVar(&i.print, "print", false, "print the objects, and apply nothing")
+	f.BoolVar(&i.force, "force-conflicts", false, "set also what another program than kubectl apply has set, such as Helm or a person with kubectl edit")
 	c.addTo(cmd)
 	w.addTo(cmd, 5*time.Minute)
 	return cmd
@@ -213,12 +223,48 @@ func (a *App) printObjects(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// apply applies one object. Fields that kubectl apply has set before become this program's.
-func apply(ctx context.Context, access *kube.Access, o *unstructured.Unstructured) error {
-	if err := access.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(kube.FieldOwner), client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
+// bySideApply is the manager of the fields that kubectl apply has set, without --server-side.
+const bySideApply = "kubectl-client-side-apply"
+
+// claim tries out to apply the objects that exist. It refuses if that would change what another
+// program has set, such as Helm, or a person with kubectl edit. Nothing is changed.
+func (i *installation) claim(ctx context.Context, access *kube.Access, objects []*unstructured.Unstructured) error {
+	if i.force {
+		return nil
+	}
+	var taken []string
+	for _, o := range objects {
+		there := &unstructured.Unstructured{}
+		there.SetGroupVersionKind(o.GroupVersionKind())
+		err := access.Get(ctx, client.ObjectKeyFromObject(o), there)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		err = apply(ctx, access, o, client.DryRunAll)
+		var refused apierrors.APIStatus
+		if !apierrors.IsConflict(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
+			if err != nil {
+				return fmt.Errorf("try to apply %s %s: %w", o.GetKind(), o.GetName(), err)
+			}
+			continue
+		}
+		for _, cause := range refused.Status().Details.Causes {
+			if cause.Type == metav1.CauseTypeFieldManagerConflict && !strings.Contains(cause.Message, strconv.Quote(bySideApply)) {
+				taken = append(taken, fmt.Sprintf("  %s %s: %s: %s", o.GetKind(), o.GetName(), cause.Field, cause.Message))
+			}
+		}
+	}
+	if len(taken) > 0 {
+		return fmt.Errorf("nothing was changed: another program has set other values, and would set them again; update the operators with that program, or add --force-conflicts:\n%s", strings.Join(taken, "\n"))
 	}
 	return nil
+}
+
+func apply(ctx context.Context, access *kube.Access, o *unstructured.Unstructured, options ...client.ApplyOption) error {
+	return access.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), append(options, client.FieldOwner(kube.FieldOwner))...)
 }
 
 // deployed tells how many of the operators' Deployments are ready.

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/runbook"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -71,6 +73,9 @@ func (a *App) print(o output, value any, show func(screen.Format) error) error {
 	}
 	if list, ok := value.(*v1beta2.EtcdClusterList); ok {
 		list.APIVersion, list.Kind = v1beta2.GroupVersion.String(), "EtcdClusterList"
+		for i := range list.Items {
+			list.Items[i].APIVersion, list.Items[i].Kind = v1beta2.GroupVersion.String(), "EtcdCluster"
+		}
 	}
 	return screen.Print(a.Out, f, value, func() error { return show(f) })
 }
@@ -104,7 +109,11 @@ func (a *App) members() *cobra.Command {
 }
 
 // asking is the flag that says whether etcd itself is asked.
-type asking struct{ ask bool }
+type asking struct {
+	ask bool
+	// kept are port-forwards for the next time; nil: it is asked once.
+	kept *kept
+}
 
 func (e *asking) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&e.ask, "ask-etcd", true, "ask the members themselves, through port-forwards; needs the right to read the Secrets that the EtcdCluster names")
@@ -130,7 +139,7 @@ func (a *App) see(ctx context.Context, s *scene, etcd asking) (screen.Seen, erro
 	case len(running(seen.Pods)) == 0:
 		seen.NotAsked = "no Pod of a member runs"
 	default:
-		if seen.Answers, err = a.ask(ctx, s); err != nil {
+		if seen.Answers, err = a.ask(ctx, s, running(seen.Pods), etcd.kept); err != nil {
 			seen.NotAsked = err.Error()
 		}
 	}
@@ -138,19 +147,50 @@ func (a *App) see(ctx context.Context, s *scene, etcd asking) (screen.Seen, erro
 }
 
 // ask asks each member what it knows.
-func (a *App) ask(ctx context.Context, s *scene) (map[string]etcdclient.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	t, err := a.tunnel(ctx, s)
-	if err != nil {
+func (a *App) ask(ctx context.Context, s *scene, pods []corev1.Pod, k *kept) (map[string]etcdclient.Answer, error) {
+	if k == nil {
+		k = &kept{}
+		defer k.close()
+	}
+	if err := k.lead(ctx, a, s, pods); err != nil {
 		return nil, err
 	}
-	defer t.Close()
-	answers := t.Ask(t.Context(ctx), askTimeout)
-	for name, err := range t.Failed {
+	answers := k.Ask(k.Context(ctx), askTimeout)
+	for name, err := range k.Failed {
 		answers[name] = etcdclient.Answer{Trouble: err.Error()}
 	}
+	k.whole = !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !answers[p.Name].Reached })
 	return answers, nil
+}
+
+// kept are port-forwards to the Pods of a cluster. They are used again while these run, and answer.
+type kept struct {
+	*tunnel.Tunnel
+	to    []types.UID
+	whole bool
+}
+
+// lead opens them, unless they lead to these Pods.
+func (k *kept) lead(ctx context.Context, a *App, s *scene, pods []corev1.Pod) (err error) {
+	var to []types.UID
+	for i := range pods {
+		to = append(to, pods[i].UID)
+	}
+	slices.Sort(to)
+	if k.whole && slices.Equal(k.to, to) {
+		return nil
+	}
+	k.close()
+	k.Tunnel, err = a.tunnelTo(ctx, s, pods)
+	k.to = to
+	return err
+}
+
+func (k *kept) close() {
+	if k.Tunnel != nil {
+		k.Close()
+	}
+	k.Tunnel, k.whole = nil, false
 }
 
 // operators are the operators' Pods of the namespace and of the installation for all namespaces;
@@ -192,6 +232,8 @@ certificates, backups and their recovery point.`,
 			if err != nil {
 				return err
 			}
+			etcd.kept = &kept{}
+			defer etcd.kept.close()
 			for {
 				s, err := a.open(cmd.Context(), args[0])
 				if err != nil {

@@ -19,7 +19,7 @@ func TestList(t *testing.T) {
 	says(other, "Progressing", "True", "UpgradingMember", "1 of 3")
 	w := aWorld(t, example, other)
 	golden(t, "list", w.run("list"), w.run("list -A -o wide"), aWorld(t).run("list"), w.run("list -o table"))
-	if got := w.run("list -o yaml"); !strings.Contains(got, "kind: EtcdClusterList") || !strings.Contains(got, "clusterID: 8a3fc1e07b2d4c55") {
+	if got := w.run("list -o yaml"); !strings.Contains(got, "kind: EtcdClusterList") || !strings.Contains(got, "  kind: EtcdCluster\n") || !strings.Contains(got, "clusterID: 8a3fc1e07b2d4c55") {
 		t.Errorf("as YAML it is not a list of EtcdClusters:\n%s", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -140,5 +141,38 @@ func TestReleaseTag(t *testing.T) {
 		if got := (&installation{source: c.source, ref: c.ref}).releaseTag(); got != c.want {
 			t.Errorf("%s: %q, want %q", reason, got, c.want)
 		}
+	}
+}
+
+// What kubectl apply has installed is updated. What another program has set is not, unless that is asked for.
+func TestInstallTakesNothingAway(t *testing.T) {
+	const line = "install --source ../../../deploy --yes --wait=false --tag v2"
+	for manager, taken := range map[string]bool{bySideApply: true, "helm": false} {
+		t.Run(manager, func(t *testing.T) {
+			w := aWorld(t)
+			image := func() string {
+				d := &appsv1.Deployment{}
+				if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "etcd-operator"}, d); err != nil {
+					t.Fatal(err)
+				}
+				return d.Spec.Template.Spec.Containers[0].Image
+			}
+			w.run("install --source ../../../deploy --yes --wait=false --tag v1")
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcd-operator"}}
+			patch := `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"theirs"}]`
+			if err := w.Patch(t.Context(), d, client.RawPatch(types.JSONPatchType, []byte(patch)), client.FieldOwner(manager)); err != nil {
+				t.Fatal(err)
+			}
+			got := w.run(line)
+			if taken != strings.HasSuffix(image(), ":v2") {
+				t.Errorf("the image is %s:\n%s", image(), got)
+			}
+			if !taken && (!strings.Contains(got, "error: nothing was changed") || !strings.Contains(got, "Deployment etcd-operator: .spec.template.spec.containers") || strings.Contains(got, "applied")) {
+				t.Error(got)
+			}
+			if w.run(line + " --force-conflicts"); !strings.HasSuffix(image(), ":v2") {
+				t.Errorf("the image is %s", image())
+			}
+		})
 	}
 }

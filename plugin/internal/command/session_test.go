@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,6 +109,57 @@ func proxy(from net.Conn, target string, most int64) {
 		_, _ = io.Copy(to, from)
 	}()
 	_, _ = io.CopyN(from, to, most)
+}
+
+// A screen that is drawn again asks through the same port-forwards, while the same Pods run and answer.
+func TestKeptPortForwards(t *testing.T) {
+	c := aCluster("example")
+	members := realMembers(t, c)
+	w := aWorld(t, append(podsOf(c), c)...)
+	var opened atomic.Int32
+	broken := members[2].Name
+	w.forward = func(ctx context.Context, pod string, local, port int) (*tunnel.Port, error) {
+		opened.Add(1)
+		p, err := forwardTo(members)(ctx, pod, local, port)
+		if pod == broken {
+			p.Local = 1 // nobody listens there
+		}
+		return p, err
+	}
+	app := w.app(io.Discard)
+	k := &kept{}
+	defer k.close()
+	var pods []corev1.Pod
+	for _, p := range podsOf(c) {
+		pods = append(pods, *p.(*corev1.Pod))
+	}
+	draw := func(what string, answering, opens int) {
+		t.Helper()
+		opened.Store(0)
+		s, err := app.open(t.Context(), "example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := app.ask(t.Context(), s, pods, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, a := range answers {
+			if a.Reached {
+				n++
+			}
+		}
+		if got := int(opened.Load()); n != answering || got != opens {
+			t.Errorf("%s: %d members answer, and %d port-forwards are opened; want %d and %d", what, n, got, answering, opens)
+		}
+	}
+	draw("a member does not answer", 2, 6)
+	broken = ""
+	draw("it is asked anew", 3, 6)
+	draw("nothing has changed", 3, 0)
+	pods[1].UID += "-again"
+	draw("a Pod was recreated", 3, 6)
 }
 
 // Against a real cluster of three: what its members say of themselves is shown, their data is
