@@ -5,10 +5,15 @@ package storetest
 import (
 	"bytes"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
@@ -21,8 +26,8 @@ type Place struct {
 	Proxy *s3test.Proxy
 	// IsRead chooses the requests that read an object.
 	IsRead func(*http.Request) bool
-	// Busy is how the server says that it has too much to do.
-	Busy s3test.Trouble
+	// Busy is how the server says that it has too much to do, and Denied that it is not allowed.
+	Busy, Denied s3test.Trouble
 	// OtherETags are of objects that are not there.
 	OtherETags []string
 }
@@ -112,6 +117,51 @@ func Read(t *testing.T, p Place) {
 			put(t, p, "twin", make([]byte, size))
 			fails(t, r, objectstore.Changed) // and is not half of one object and half of another
 		})
+	}
+}
+
+// objects is how many List has: by default more than a page of each store.
+var objects = flag.Int("objects", 1100, "how many objects tests of lists store")
+
+// List tests that all objects under a prefix are listed, in order, and deleted, however many there are.
+func List(t *testing.T, p Place) {
+	keys := make([]string, *objects)
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("a%05d", i)
+		group.Go(func() error { return p.Store.WriteSmall(t.Context(), keys[i], []byte("x")) })
+	}
+	group.Go(func() error { return p.Store.WriteSmall(t.Context(), "b", []byte("x")) })
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	listed := func() (listed []string) {
+		for o, err := range p.Store.List(t.Context(), "a") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed = append(listed, o.Key)
+		}
+		return listed
+	}
+	if got := listed(); !slices.Equal(got, keys) {
+		t.Fatalf("%d are listed, want the %d that begin with a", len(got), len(keys))
+	}
+	deny := p.Proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodDelete), Times: 1, Do: p.Denied})
+	some := len(keys) / 2
+	n, err := p.Store.Delete(t.Context(), append(keys[:some:some], "not there")...)
+	if n != some || !errors.Is(err, objectstore.AccessDenied) || p.Proxy.Hits(deny) != 1 {
+		t.Errorf("deleted %d: %v; want all but one of %d, and %v", n, err, some+1, objectstore.AccessDenied)
+	}
+	if left := len(listed()); left != len(keys)-some && left != len(keys)-some+1 {
+		t.Errorf("%d are left", left)
+	}
+	p.Proxy.Inject(s3test.Fault{Do: p.Denied})
+	for _, err := range p.Store.List(t.Context(), "a") {
+		if !errors.Is(err, objectstore.AccessDenied) {
+			t.Errorf("got %v, want %v", err, objectstore.AccessDenied)
+		}
 	}
 }
 

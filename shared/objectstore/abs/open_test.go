@@ -13,27 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/etcd-operators/etcd-operators/shared/azuretest"
 	"github.com/etcd-operators/etcd-operators/shared/objectstore"
 	"github.com/etcd-operators/etcd-operators/shared/s3test"
 )
-
-// fill stores a byte under each key.
-func fill(t *testing.T, c *container.Client, keys []string) {
-	t.Helper()
-	var group errgroup.Group
-	group.SetLimit(8)
-	for _, key := range keys {
-		group.Go(func() error {
-			azuretest.Put(t, c, key, []byte("x"), nil)
-			return nil
-		})
-	}
-	_ = group.Wait() // Put ends the test
-}
 
 // mounted is a folder as a Secret is mounted.
 func mounted(t *testing.T, files map[string]string) string {

@@ -2,11 +2,8 @@ package s3
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -48,41 +45,6 @@ func TestASlowReaderIsNoStall(t *testing.T) {
 }
 
 func TestListAndDeleteAnyNumber(t *testing.T) {
-	server, proxy, store := setup(t)
-	const number = 1100 // more than one page
-	var keys []string
-	for i := range number {
-		key := fmt.Sprintf("a%04d", i)
-		keys = append(keys, key)
-		if _, err := store.Put(t.Context(), key, plain([]byte("x")), objectstore.PutOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := store.Put(t.Context(), "b", plain([]byte("x")), objectstore.PutOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	var listed []string
-	for o, err := range store.List(t.Context(), "a") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		listed = append(listed, o.Key)
-	}
-	if !slices.Equal(listed, keys) {
-		t.Errorf("%d are listed, want the %d that begin with a", len(listed), len(keys))
-	}
-	deny := proxy.Inject(s3test.Fault{When: s3test.IsMethod(http.MethodDelete), Times: 1, Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
-	n, err := store.Delete(t.Context(), append(keys, "not there")...)
-	if n != number || !errors.Is(err, objectstore.AccessDenied) || proxy.Hits(deny) != 1 {
-		t.Errorf("deleted %d: %v; want all but one of %d, and %v", n, err, number+1, objectstore.AccessDenied)
-	}
-	if left := server.Keys(t, bucket); len(left) != 2 || left[1] != "b" {
-		t.Errorf("%v are left, want one and b", left)
-	}
-	proxy.Inject(s3test.Fault{Do: s3test.Answer(http.StatusForbidden, "AccessDenied")})
-	for _, err := range store.List(t.Context(), "a") {
-		if !errors.Is(err, objectstore.AccessDenied) {
-			t.Errorf("got %v, want %v", err, objectstore.AccessDenied)
-		}
-	}
+	_, proxy, store := setup(t)
+	storetest.List(t, storetest.Place{Store: store, Proxy: proxy, Denied: s3test.Answer(http.StatusForbidden, "AccessDenied")})
 }
