@@ -1,5 +1,5 @@
-// Package image writes container images without a container engine: one layer, FROM scratch, made of files that are
-// already on the disk, as a tar that `ctr images import`, `docker load` and `kind load image-archive` take.
+// Package image writes container images without a container engine: one layer, FROM scratch or on a root file system,
+// made of files that are already on the disk, as a tar that `ctr images import`, `docker load` and `kind load image-archive` take.
 //
 // The same spec and files give the same bytes: times are zero, entries are sorted.
 package image
@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -40,6 +41,9 @@ type Spec struct {
 	User       string   // "UID", "UID:GID"; empty: root
 	WorkingDir string   // empty: "/"
 	Labels     map[string]string
+
+	// Root is the tar of a root file system, as mmdebstrap makes it, on which all else is put; empty: FROM scratch.
+	Root string
 
 	// Files maps an absolute path in the image to a file on the disk. A file that someone may execute there is 0755 in
 	// the image, any other 0644; root owns all.
@@ -111,7 +115,15 @@ func build(ctx context.Context, spec Spec) (v1.Image, error) {
 		return nil, err
 	}
 	// Uncompressed: it goes from one disk to the same disk, and gzip would cost seconds.
-	img, err := mutate.AppendLayers(empty.Image, static.NewLayer(layer, types.DockerUncompressedLayer))
+	layers := []v1.Layer{static.NewLayer(layer, types.DockerUncompressedLayer)}
+	if spec.Root != "" {
+		root, err := tarball.LayerFromFile(spec.Root, tarball.WithCompression(compression.None), tarball.WithMediaType(types.DockerUncompressedLayer))
+		if err != nil {
+			return nil, fmt.Errorf("root file system: %w", err)
+		}
+		layers = slices.Insert(layers, 0, root)
+	}
+	img, err := mutate.AppendLayers(empty.Image, layers...)
 	if err != nil {
 		return nil, err
 	}

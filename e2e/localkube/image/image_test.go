@@ -70,6 +70,43 @@ func TestWriteMakesAnImageThatReadsBack(t *testing.T) {
 	}
 }
 
+// TestWritePutsFilesOnARoot: the files come in a layer of their own, above the root file system as it is.
+func TestWritePutsFilesOnARoot(t *testing.T) {
+	dir := t.TempDir()
+	note, root, out := filepath.Join(dir, "note"), filepath.Join(dir, "root.tar"), filepath.Join(dir, "out.tar")
+	write(t, note, "text", 0o600)
+	var below bytes.Buffer
+	w := tar.NewWriter(&below)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "./var/lib/postgresql/", Mode: 0o700, Uid: 100}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, below.String(), 0o600)
+	if err := Write(t.Context(), out, "example.com/app:v1", Spec{Root: root, Files: map[string]string{"/etc/note": note}}); err != nil {
+		t.Fatal(err)
+	}
+	img, err := tarball.ImageFromPath(out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]string
+	for _, layer := range layers {
+		content, err := layer.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, entries(t, content))
+		_ = content.Close()
+	}
+	want := [][]string{{"./var/lib/postgresql/ 700"}, {"tmp/ 1777", "etc/ 755", "etc/note 644"}}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("layers:\n%q, want\n%q", got, want)
+	}
+}
+
 func TestWriteRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
@@ -78,6 +115,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"a relative path":                  {ref: "example.com/app:v1", spec: Spec{Dirs: map[string]fs.FileMode{"var": 0o755}}},
 		"a missing source":                 {ref: "example.com/app:v1", spec: Spec{Files: map[string]string{"/x": filepath.Join(dir, "none")}}},
+		"a missing root":                   {ref: "example.com/app:v1", spec: Spec{Root: filepath.Join(dir, "none")}},
 		"a folder as file":                 {ref: "example.com/app:v1", spec: Spec{Files: map[string]string{"/x": dir}}},
 		"a name without a tag or registry": {ref: "app"},
 	} {
