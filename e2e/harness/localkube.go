@@ -118,6 +118,20 @@ func (l *Localkube) AuditLog(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("localkube status names no audit log")
 }
 
+// kubernetes is the folder of the programs that were built of Kubernetes.
+func (l *Localkube) kubernetes(ctx context.Context) (string, error) {
+	out, err := run(ctx, "", nil, l.program, "env")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		if path, ok := strings.CutPrefix(line, "export KUBEBUILDER_ASSETS="); ok {
+			return strings.Trim(strings.TrimSpace(path), `"`), nil
+		}
+	}
+	return "", fmt.Errorf("localkube env names no programs of Kubernetes: %s", out)
+}
+
 // loud runs localkube with its progress on the terminal.
 func (l *Localkube) loud(ctx context.Context, args ...string) error {
 	cmd := command(ctx, "", nil, append([]string{l.program}, args...)...)

@@ -16,6 +16,8 @@ import (
 const (
 	// testTimeout bounds one test.
 	testTimeout = 12 * time.Minute
+	// programTimeout bounds a test in which a real program goes through one event after the other.
+	programTimeout = 30 * time.Minute
 	// oneMinute is for what takes a few seconds on an idle machine. Here two tests
 	// share two busy cores.
 	oneMinute = time.Minute
@@ -37,7 +39,13 @@ type scene struct {
 // aNamespace begins a scene in a new namespace with a Pod Security level.
 func aNamespace(t *testing.T, podSecurity string) *scene {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, errors.New("the test took too long"))
+	return aNamespaceFor(t, podSecurity, testTimeout)
+}
+
+// aNamespaceFor begins one that may last so long.
+func aNamespaceFor(t *testing.T, podSecurity string, limit time.Duration) *scene {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("the test took too long"))
 	t.Cleanup(cancel)
 	s := &scene{t: t, ctx: ctx, ns: namespaceName(t), last: time.Now()}
 	s.must(env.CreateNamespace(ctx, s.ns, podSecurity))
