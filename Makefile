@@ -66,6 +66,8 @@ test-e2e: localkube images bin/gotestsum bin/helm ## Run the end-to-end tests on
 .PHONY: torture
 torture: localkube images bin/gotestsum bin/helm bin/prometheus ## Run all end-to-end tests, and compare the operators' rights with what they use
 	@mkdir -p out/e2e
+	@# Patroni and PostgreSQL, on localkube, are Debian's.
+	@command -v mmdebstrap >/dev/null || [ -n "$$KUBECONFIG" ] || { echo "installing Debian's mmdebstrap"; apt-get update -q && apt-get install -y -q --no-install-recommends mmdebstrap; }
 	$(E2E) -timeout 120m
 
 .PHONY: test-docs
