@@ -57,8 +57,9 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
 	return r.SetupWithManager(ctx, mgr, o.Workers)
 }
 
-// caches keep in memory only what is needed: the Jobs and Pods of backups, the
-// EtcdRestores that verify these, and of an EtcdCluster all, but for who wrote what.
+// caches keep in memory only what is needed: the Jobs and Pods of backups, and of all other objects
+// all, but for who wrote what. EtcdRestores, some of which verify backups, are not named here: a
+// cache looks each kind up that is, when it is made, and this one need not be installed.
 func caches() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1beta2.LabelApp: v1beta2.AppEtcdBackup})
 	return cache.Options{
@@ -66,8 +67,6 @@ func caches() cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&batchv1.Job{}: {Label: ours},
 			&corev1.Pod{}:  {Label: ours},
-
-			&v1beta2.EtcdRestore{}: {Label: ours},
 		},
 	}
 }
