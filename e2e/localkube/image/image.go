@@ -25,7 +25,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -110,20 +109,34 @@ func Refs(tarPath string) ([]string, error) {
 }
 
 func build(ctx context.Context, spec Spec) (v1.Image, error) {
-	layer, err := layerOf(ctx, spec)
+	// Uncompressed: it goes from one disk to the same disk, and gzip would cost seconds.
+	layers, err := layersOf(ctx, spec, tarball.WithCompression(compression.None), tarball.WithMediaType(types.DockerUncompressedLayer))
 	if err != nil {
 		return nil, err
 	}
-	// Uncompressed: it goes from one disk to the same disk, and gzip would cost seconds.
-	layers := []v1.Layer{static.NewLayer(layer, types.DockerUncompressedLayer)}
+	return assemble(empty.Image, layers, spec, runtime.GOARCH, v1.Time{})
+}
+
+// layersOf are the root file system, if there is one, and what is put on it.
+func layersOf(ctx context.Context, spec Spec, options ...tarball.LayerOption) (layers []v1.Layer, err error) {
 	if spec.Root != "" {
-		root, err := tarball.LayerFromFile(spec.Root, tarball.WithCompression(compression.None), tarball.WithMediaType(types.DockerUncompressedLayer))
+		root, err := tarball.LayerFromFile(spec.Root, options...)
 		if err != nil {
 			return nil, fmt.Errorf("root file system: %w", err)
 		}
-		layers = slices.Insert(layers, 0, root)
+		layers = append(layers, root)
 	}
-	img, err := mutate.AppendLayers(empty.Image, layers...)
+	content, err := layerOf(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }, options...)
+	return append(layers, layer), err
+}
+
+// assemble puts layers on an image, and says how that is run.
+func assemble(on v1.Image, layers []v1.Layer, spec Spec, arch string, created v1.Time) (v1.Image, error) {
+	img, err := mutate.AppendLayers(on, layers...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +145,7 @@ func build(ctx context.Context, spec Spec) (v1.Image, error) {
 		return nil, err
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture = "linux", runtime.GOARCH
+	file.OS, file.Architecture, file.Created = "linux", arch, created
 	file.Config = spec.config()
 	return mutate.ConfigFile(img, file)
 }

@@ -1,11 +1,9 @@
 package image
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -60,26 +58,10 @@ func WriteLayout(ctx context.Context, dir string, r *Release) (digest string, er
 }
 
 func ociImage(ctx context.Context, spec Spec, arch string, created time.Time) (v1.Image, error) {
-	content, err := layerOf(ctx, spec)
+	layers, err := layersOf(ctx, spec, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(
-		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
-	if err != nil {
-		return nil, err
-	}
-	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
-	if err != nil {
-		return nil, err
-	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: created.UTC()}
-	file.Config = spec.config()
-	return mutate.ConfigFile(img, file)
+	on := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	return assemble(on, layers, spec, arch, v1.Time{Time: created.UTC()})
 }
