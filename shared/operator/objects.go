@@ -85,18 +85,10 @@ func ReconcileDuration(name, help string) prometheus.Histogram {
 // BuildInfo is a gauge that is always 1, and whose labels are the operator's version and that of
 // Go: joined with other metrics, it tells which release they come from.
 func BuildInfo(name, help string) prometheus.Collector {
-	return &constant{prometheus.MustNewConstMetric(
-		prometheus.NewDesc(name, help, []string{"version", "goversion"}, nil), prometheus.GaugeValue, 1, version.Number(), runtime.Version())}
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"version", "goversion"})
+	info.WithLabelValues(version.Number(), runtime.Version()).Set(1)
+	return info
 }
-
-// constant collects one metric, which never changes.
-type constant struct{ prometheus.Metric }
-
-// Describe implements prometheus.Collector.
-func (c *constant) Describe(ch chan<- *prometheus.Desc) { ch <- c.Desc() }
-
-// Collect implements prometheus.Collector.
-func (c *constant) Collect(ch chan<- prometheus.Metric) { ch <- c.Metric }
 
 // ByPhase sends how many objects are in each of the phases.
 func ByPhase[P ~string](ch chan<- prometheus.Metric, metric *prometheus.Desc, counts map[P]int, phases ...P) {

@@ -82,14 +82,14 @@ func metricHelpers(file *ast.File) map[string]helper {
 		ast.Inspect(body, func(node ast.Node) bool {
 			call, ok := node.(*ast.CallExpr)
 			switch {
-			case !ok:
+			case !ok || len(call.Args) == 0:
 			case calledName(call) == "NewDesc" && len(call.Args) > 2:
 				if _, isName := call.Args[0].(*ast.Ident); isName {
 					helpers[name] = helper{labels: stringsIn(call.Args[2])}
 				}
-			case calledName(call) == "NewHistogram":
+			default:
 				if s, ok := optsSeries(call); ok && s.name == "" {
-					helpers[name] = helper{typ: s.typ}
+					helpers[name] = helper{labels: s.labels, typ: s.typ}
 				}
 			}
 			return true
