@@ -111,17 +111,22 @@ func (p *program) Remount(ctx context.Context) error { return p.env.remount(ctx,
 
 // Remount does the same for a member's Pod.
 func (c *Cluster) Remount(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if err := c.env.remount(ctx, c.Namespace, name); err != nil {
+	return c.env.remount(ctx, c.Namespace, names...)
+}
+
+func (e *Env) remount(ctx context.Context, namespace string, pods ...string) error {
+	for _, pod := range pods {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"etcd-operators/e2e-remounted":%q}}}`, time.Now().Format(time.RFC3339Nano))
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}}
+		// One that is gone is made anew, and mounts what there is then.
+		if err := client.IgnoreNotFound(e.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Env) remount(ctx context.Context, namespace, pod string) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"etcd-operators/e2e-remounted":%q}}}`, time.Now().Format(time.RFC3339Nano))
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}}
-	// One that is gone is made anew, and mounts what there is then.
-	return client.IgnoreNotFound(e.Client.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch)))
+// File reads a file that a Pod has mounted.
+func (e *Env) File(ctx context.Context, namespace, pod, path string) (string, error) {
+	return e.Kubectl.Run(ctx, "-n", namespace, "exec", pod, "--", "cat", path)
 }

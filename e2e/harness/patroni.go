@@ -154,17 +154,7 @@ func (p *Patroni) ask(ctx context.Context, verb, server, path string, body, into
 	return json.Unmarshal(answer, into)
 }
 
-// File reads a file that a Pod of a namespace has mounted.
-func (e *Env) File(ctx context.Context, namespace, pod, path string) (string, error) {
-	return e.Kubectl.Run(ctx, "-n", namespace, "exec", pod, "--", "cat", path)
-}
-
 // Remount makes the kubelet look at once at what the servers have mounted.
 func (p *Patroni) Remount(ctx context.Context) error {
-	for _, name := range PatroniServers {
-		if err := p.env.remount(ctx, p.namespace, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.env.remount(ctx, p.namespace, PatroniServers...)
 }

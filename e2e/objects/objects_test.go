@@ -115,7 +115,7 @@ func TestWatcherSeesListsGoBack(t *testing.T) {
 	client := fake.NewClientset(configMap("a", 5, 0))
 	w := NewWatcher(client.CoreV1().ConfigMaps("objects"))
 	w.newest = 1 << 40
-	if _, err := w.List(metav1.ListOptions{}); err != nil {
+	if _, err := w.list(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if lists, _, broken := w.Report(); lists != 1 || len(broken) != 1 || !strings.Contains(broken[0], "a list at") {

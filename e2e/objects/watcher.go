@@ -38,16 +38,19 @@ func NewWatcher(client typedcorev1.ConfigMapInterface) *Watcher {
 
 // Run watches until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
-	cache.NewReflector(w, &corev1.ConfigMap{}, w.store, 0).RunWithContext(ctx)
+	from := listFirst{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}}
+	cache.NewReflector(from, &corev1.ConfigMap{}, w.store, 0).RunWithContext(ctx)
 }
 
-// IsWatchListSemanticsUnSupported lets the reflector list, and then watch: by the events of a list
-// that comes as a watch, no order of resource versions can be told.
-func (w *Watcher) IsWatchListSemanticsUnSupported() bool { return true }
+// listFirst lets the reflector list, and then watch: by the events of a list that comes as a watch,
+// no order of resource versions can be told.
+type listFirst struct{ *cache.ListWatch }
 
-// List is for the reflector.
-func (w *Watcher) List(options metav1.ListOptions) (runtime.Object, error) {
-	list, err := w.client.List(context.TODO(), options)
+// IsWatchListSemanticsUnSupported is for the reflector.
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (w *Watcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := w.client.List(ctx, options)
 	if err != nil {
 		w.note(err)
 		return nil, err
@@ -74,9 +77,8 @@ func (w *Watcher) List(options metav1.ListOptions) (runtime.Object, error) {
 	return list, nil
 }
 
-// Watch is for the reflector.
-func (w *Watcher) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	from, err := w.client.Watch(context.TODO(), options)
+func (w *Watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	from, err := w.client.Watch(ctx, options)
 	if err != nil {
 		w.note(err)
 		return nil, err
