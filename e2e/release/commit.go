@@ -38,10 +38,10 @@ func checkVersion(version string) error {
 		return fmt.Errorf("version %q begins with v: set VERSION=%s; the tag gets the v", version, version[1:])
 	case err != nil:
 		return fmt.Errorf("version %q is no semantic version (https://semver.org): set VERSION to MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1", version)
-	case parsed.Metadata() == "" && !stamp.IsReleaseTag("v"+version):
-		return fmt.Errorf("version %q has the pre-release %q: use alpha.N, beta.N or rc.N, as in 1.2.3-rc.1", version, parsed.Prerelease())
 	case parsed.Metadata() != "":
 		return fmt.Errorf("version %q has build metadata, which the tag of an image cannot have: leave out +%s", version, parsed.Metadata())
+	case !stamp.IsReleaseTag("v" + version):
+		return fmt.Errorf("version %q has the pre-release %q: use alpha.N, beta.N or rc.N, as in 1.2.3-rc.1", version, parsed.Prerelease())
 	}
 	return nil
 }

@@ -12,8 +12,7 @@ import (
 var link = regexp.MustCompile(`\]\([^)\s]+\)`)
 
 // releaseNotes are what the changelog tells of the version, with links that lead into the
-// repository from elsewhere, and below it the images and how to
-// verify what was downloaded.
+// repository from elsewhere, and below it the images and how to verify what was downloaded.
 func (b *build) releaseNotes() string {
 	var text strings.Builder
 	text.WriteString(link.ReplaceAllStringFunc(b.changes, func(to string) string {

@@ -10,9 +10,9 @@ package release
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 )
@@ -123,18 +123,15 @@ func (b *build) programs(arch string) string { return filepath.Join(b.work, "pro
 
 // compile builds each program of the images, for each processor.
 func (b *build) compile(ctx context.Context) error {
+	programs := map[string]images.Program{}
+	for _, recipe := range images.Products {
+		maps.Copy(programs, recipe.Programs) // some are in several images
+	}
 	for _, arch := range Architectures {
-		var done []string
-		for _, recipe := range images.Products {
-			for name, program := range recipe.Programs {
-				if slices.Contains(done, name) {
-					continue
-				}
-				done = append(done, name)
-				target := images.Target{Arch: arch, Version: b.tag}
-				if err := program.Compile(ctx, b.source, filepath.Join(b.programs(arch), name), target); err != nil {
-					return err
-				}
+		target := images.Target{Arch: arch, Version: b.tag}
+		for name, program := range programs {
+			if err := program.Compile(ctx, b.source, filepath.Join(b.programs(arch), name), target); err != nil {
+				return err
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func TestWorksWithoutEtcdRestores(t *testing.T) {
 		},
 	}
 	apiservertest.Create(t, c, b)
-	etcdtest.Eventually(t, "the EtcdBackup to be looked after", func() error {
+	etcdtest.Eventually(t, "the EtcdBackup to be reconciled", func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil || b.Status.Phase != "" {
 			return err
 		}

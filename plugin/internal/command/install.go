@@ -243,13 +243,12 @@ func (i *installation) claim(ctx context.Context, access *kube.Access, objects [
 		if err != nil {
 			return fmt.Errorf("read %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
-		err = apply(ctx, access, o, client.DryRunAll)
+		if err = apply(ctx, access, o, client.DryRunAll); err == nil {
+			continue
+		}
 		var refused apierrors.APIStatus
 		if !apierrors.IsConflict(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
-			if err != nil {
-				return fmt.Errorf("try to apply %s %s: %w", o.GetKind(), o.GetName(), err)
-			}
-			continue
+			return fmt.Errorf("try to apply %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 		for _, cause := range refused.Status().Details.Causes {
 			if cause.Type == metav1.CauseTypeFieldManagerConflict && !strings.Contains(cause.Message, strconv.Quote(bySideApply)) {

@@ -97,7 +97,7 @@ func (w *world) obeyExisted() {
 		return
 	}
 	for _, c := range w.claims {
-		if d := c.disk.data; d != nil || c.deleting || c.retired != "" {
+		if c.disk.data != nil || c.deleting || c.retired != "" {
 			continue
 		}
 		w.say("the user deletes PVC %s, as the planner says", c.name)
