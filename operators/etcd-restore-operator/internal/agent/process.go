@@ -31,9 +31,11 @@ const (
 type process struct {
 	cancel context.CancelFunc
 	log    *tail
-	// ended is closed once it has ended, with failed as the reason.
-	ended  chan struct{}
-	failed error
+	// ended is closed once it has ended, with failed as the reason. It was stopped if it was told
+	// to end before.
+	ended   chan struct{}
+	failed  error
+	stopped bool
 }
 
 // startEtcd starts a program, which ends with ctx at the latest. Nothing of the agent's own
@@ -42,7 +44,11 @@ func startEtcd(ctx context.Context, program string, log io.Writer, flags ...stri
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, log: &tail{to: log}, ended: make(chan struct{})}
 	command := exec.CommandContext(ctx, program, flags...)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.Cancel = func() error { // it has returned before Wait does
+		err := command.Process.Signal(syscall.SIGTERM)
+		p.stopped = err == nil
+		return err
+	}
 	command.WaitDelay = stopTime
 	command.Stdout, command.Stderr = p.log, p.log
 	for _, name := range []string{"PATH", "GOMEMLIMIT", "GOGC", "GOMAXPROCS"} {
@@ -67,8 +73,9 @@ func (p *process) stop() {
 	<-p.ended
 }
 
-// explain says why a trial of an etcd of that version failed: how it has ended, if it has, with
-// what it logged last. One that a signal has ended is tried again: it may be for want of memory.
+// explain says why a trial of an etcd of that version failed: how it has ended, if it has by
+// itself, or else err, with what it logged last. One that a signal has ended is tried again: it
+// may be for want of memory.
 func (p *process) explain(ctx context.Context, version string, err error) error {
 	if known := new(runner.Error); errors.As(err, &known) {
 		return err
@@ -79,6 +86,9 @@ func (p *process) explain(ctx context.Context, version string, err error) error 
 	fail := runner.Passing
 	select {
 	case <-p.ended:
+		if p.stopped {
+			break
+		}
 		if exit := new(exec.ExitError); !errors.As(p.failed, &exit) || exit.Exited() {
 			fail = runner.Refuse
 		}

@@ -116,12 +116,12 @@ func (j *job) awaitEtcd(ctx context.Context, etcd *process, client *clientv3.Cli
 			return status.Version, nil
 		}
 		select {
-		case <-etcd.ended:
-			return "", etcd.explain(ctx, j.task.StartEtcd, nil)
-		case <-ctx.Done():
-			return "", etcd.explain(ctx, j.task.StartEtcd, fmt.Errorf("it has not answered within %s", j.settings.trial))
 		case <-time.After(trialPoll):
+			continue
+		case <-etcd.ended:
+		case <-ctx.Done():
 		}
+		return "", etcd.explain(ctx, j.task.StartEtcd, fmt.Errorf("it has not answered within %s", j.settings.trial))
 	}
 }
 

@@ -2,6 +2,9 @@ package agent
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,4 +193,21 @@ func TestScratchForATrial(t *testing.T) {
 	mustFail(t, tk, agent.ReasonScratchSpaceExceeded, "raise spec.pod.resources.limits.ephemeral-storage")
 	tk.StartEtcd = ""
 	must(t, tk)
+}
+
+// An etcd that had to be stopped for want of an answer has not ended by itself, whichever of the
+// two is seen first.
+func TestStoppedEtcdHasNotEnded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	etcd, err := startEtcd(ctx, "sleep", io.Discard, "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-etcd.ended
+	f := explain(t.Context(), etcd.explain(ctx, "3.7.3", errors.New("it has not answered within 50ms")))
+	if f.Reason != task.ReasonEtcdNotServing || f.Permanent || !strings.Contains(f.Message, "it has not answered within 50ms") {
+		t.Errorf("got %+v", f)
+	}
 }
