@@ -205,6 +205,9 @@ func TestShrinking(t *testing.T) {
 			reason: "S8: leaders are asked to step aside before they are removed", seen: healthy(3).size(2).role("a", Leaving),
 			do: transferLeadershipOf("a", "b"), because: "TransferringLeadership",
 		},
+		"nobody can ask one without a Pod to transfer leadership": {
+			reason: "S8: where its node is cut off, its container may run on", seen: healthy(3).size(2).dead("c").leader("c"), because: "TransferringLeadership",
+		},
 		"a member on the node with the most members goes before others": {
 			reason: "it spreads those that stay",
 			seen:   healthy(5).size(4).pod("d", onNode("n")).pod("e", onNode("n")), do: setRole("d", Leaving), because: "ScalingDown",

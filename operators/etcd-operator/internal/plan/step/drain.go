@@ -32,11 +32,15 @@ func Drain(v *facts.View, m *facts.Member, role facts.Role, reason, next string)
 	return TransferLeadership(v, m)
 }
 
-// TransferLeadership moves leadership from a member to a transferee; nil if there is none.
+// TransferLeadership moves leadership from a member to a transferee; nil if there is none. Only
+// the one that leads can be asked for it: without a Pod it has to lose it by itself.
 func TransferLeadership(v *facts.View, m *facts.Member) *Step {
 	transferee := transferee(v, *m)
 	if transferee == nil {
 		return nil
+	}
+	if v.PodOf[m.Name] == nil {
+		return Wait(Shortly, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("waiting for another member to lead: %s has no Pod that can be asked to transfer leadership; if its container runs on, stop its node", m.Name))
 	}
 	return Do(action.TransferLeadership{From: m.Name, To: transferee.Name, ToID: transferee.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferred leadership from %s to %s", m.Name, transferee.Name))
 }
