@@ -25,6 +25,7 @@ func TestClaimThatGrows(t *testing.T) {
 	c.OwnerReferences, c.Labels[v1beta2.LabelOwner] = nil, string(b.cluster.UID)
 	c.Annotations = map[string]string{
 		v1beta2.AnnotationGrowthRefused: observe.Refused(3<<30, at, "no more than that"), member.AnnotationVersion: "3.6.16",
+		"volume.kubernetes.io/selected-node": "n1",
 	}
 	c.Spec.StorageClassName = new("fast-of-" + b.cluster.Namespace)
 	c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
@@ -35,7 +36,7 @@ func TestClaimThatGrows(t *testing.T) {
 	}
 	apiservertest.SetStatus(t, b.client, c)
 	want := facts.Claim{
-		Name: "x-a", UID: string(c.UID), Created: c.CreationTimestamp.Time, Lost: true, Retained: true, Version: "3.6.16",
+		Name: "x-a", UID: string(c.UID), Created: c.CreationTimestamp.Time, Node: "n1", Lost: true, Retained: true, Version: "3.6.16",
 		Requested: 2 << 30, Capacity: 1 << 30, Resizing: "it is being resized: slowly", Class: *c.Spec.StorageClassName,
 		RefusedSize: 3 << 30, RefusedAt: at, Refusal: "no more than that",
 	}

@@ -190,6 +190,16 @@ func (w *world) volumes() *world {
 	return w
 }
 
+// volumeOn tells on which node the volume of a claim is.
+func (w *world) volumeOn(name, node string) *world {
+	for i := range w.o.Claims {
+		if w.o.Claims[i].Name == name {
+			w.o.Claims[i].Node = node
+		}
+	}
+	return w
+}
+
 func (w *world) claim(name string) *world {
 	w.o.Claims = append(w.o.Claims, Claim{Name: name, UID: "claim-" + name, Created: old})
 	slices.SortFunc(w.o.Claims, func(a, b Claim) int { return int(a.Name[0]) - int(b.Name[0]) })
@@ -292,6 +302,8 @@ func unschedulable(p *Pod) {
 	p.Node, p.IP, p.Addressed, p.Answer = "", "", false, Answer{}
 	p.Unschedulable = "0/3 nodes are available"
 }
+
+func young(p *Pod) { p.Created = now }
 
 // empty is what a launcher says that has looked at its empty disk for long enough, and has
 // used so many start permits.

@@ -288,8 +288,19 @@ func TestMakingRoom(t *testing.T) {
 		"nobody gives way to a joiner": {
 			reason: "it never had a vote", seen: unreported(3*facts.OldPodAge/2).role("d", Joiner), because: "NoQuorum",
 		},
-		"with a quorum nobody gives way": {
-			reason: "the joiner may be the replacement", seen: healthy(3).volumes().size(4).pod("c", unschedulable).pod("c", func(p *Pod) { p.Created = now }).joiner("d"),
+		"with a quorum a joiner leaves the node of a voter's volume": {
+			reason: "while the voter's Pod was away it has come there, and it can go elsewhere",
+			seen:   healthy(3).volumes().pod("c", unschedulable).pod("c", young).volumeOn("c", "n").joiner("d").pod("d", onNode("n")), do: restart("d"), because: "MakingRoom",
+		},
+		"not once the voter is to be replaced": {
+			reason: "the joiner may be the replacement",
+			seen:   healthy(3).volumes().pod("c", unschedulable).volumeOn("c", "n").joiner("d").pod("d", onNode("n")), do: remove("c"), because: "ReplacingDeadMember",
+		},
+		"nor one that has been a member": {
+			reason: "S7", seen: healthy(3).volumes().size(4).pod("c", unschedulable).pod("c", young).volumeOn("c", "n").learner("d").pod("d", onNode("n")), because: "WaitingForMember",
+		},
+		"with a quorum nobody else gives way": {
+			reason: "the joiner may be the replacement", seen: healthy(3).volumes().size(4).pod("c", unschedulable).pod("c", young).joiner("d"),
 			do: addLearnerOf("d"), because: "MemberAdded",
 		},
 	}.run(t)

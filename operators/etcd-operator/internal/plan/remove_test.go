@@ -213,10 +213,10 @@ func TestShrinking(t *testing.T) {
 			seen:   healthy(5).size(4).pod("d", onNode("n")).pod("e", onNode("n")), do: setRole("d", Leaving), because: "ScalingDown",
 		},
 		"the youngest of equals goes": {
-			reason: "it is the one that was added last", seen: healthy(5).size(4).pod("d", func(p *Pod) { p.Created = now }), do: setRole("d", Leaving), because: "ScalingDown",
+			reason: "it is the one that was added last", seen: healthy(5).size(4).pod("d", young), do: setRole("d", Leaving), because: "ScalingDown",
 		},
 		"the leader does not go for its node or its age": {
-			reason: "S8 comes first", seen: healthy(3).size(2).pod("a", onNode("n")).pod("b", onNode("n")).pod("a", func(p *Pod) { p.Created = now }),
+			reason: "S8 comes first", seen: healthy(3).size(2).pod("a", onNode("n")).pod("b", onNode("n")).pod("a", young),
 			do: setRole("b", Leaving), because: "ScalingDown",
 		},
 		"nobody goes while the rest would not keep its quorum": {

@@ -135,7 +135,6 @@ func (p *pod) changedFrom() string {
 // claim is a PersistentVolumeClaim and, while it exists, its volume.
 type claim struct {
 	claimObject
-	node int // the node that it is bound to; -1: any
 	disk *disk
 }
 
@@ -145,6 +144,7 @@ type claimObject struct {
 	// object and revision are as those of a pod.
 	object   *corev1.PersistentVolumeClaim
 	revision int
+	node     int // the node that its volume is on; -1: any
 	deleting bool
 	created  time.Duration
 	// retired is the restore that keeps it; it belongs to no member then.
@@ -303,8 +303,8 @@ func (w *world) schedule(p *pod) {
 	}
 	slices.SortStableFunc(fit, func(a, b int) int { return load(a) - load(b) })
 	p.node, p.unschedulable = fit[0], ""
-	if c != nil && p.persistent && w.cfg.LocalVolumes {
-		c.node = p.node
+	if c != nil && p.persistent && w.cfg.LocalVolumes && c.node != p.node {
+		c.node, c.revision = p.node, w.nextRevision()
 	}
 }
 
@@ -319,8 +319,8 @@ func (w *world) createPod(p *pod) {
 
 func (w *world) createClaim(name string) *claim {
 	c := &claim{claimObject{
-		name: name, uid: w.uid(), revision: w.nextRevision(), created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
-	}, -1, &disk{}}
+		name: name, uid: w.uid(), revision: w.nextRevision(), node: -1, created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
+	}, &disk{}}
 	if w.ships() {
 		c.set(member.NewClaim(w.object(&w.cluster), name))
 	}

@@ -248,6 +248,9 @@ func (w *world) newClaimObject(c *claimObject) *corev1.PersistentVolumeClaim {
 		now := timeAt(w.now)
 		o.DeletionTimestamp = &now
 	}
+	if c.node >= 0 {
+		metav1.SetMetaDataAnnotation(&o.ObjectMeta, "volume.kubernetes.io/selected-node", nodeName(c.node))
+	}
 	if o.Spec.StorageClassName == nil {
 		o.Spec.StorageClassName = new(className)
 	}

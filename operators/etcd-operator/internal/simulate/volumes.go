@@ -148,6 +148,9 @@ func (w *world) observeClaim(o *facts.Observation, c *etcdCluster, v *claimObjec
 		Name: v.name, UID: v.uid, Deleting: v.deleting, Created: epoch.Add(v.created), Reseed: v.reseed, Retained: v.retained, Version: v.version,
 		Requested: v.requested, Capacity: v.capacity, Class: className,
 	}
+	if v.node >= 0 {
+		claim.Node = nodeName(v.node)
+	}
 	if v.refused != 0 {
 		claim.RefusedSize, claim.RefusedAt, claim.Refusal = v.refused, epoch.Add(v.refusedAt), "forbidden"
 	}

@@ -14,6 +14,8 @@ type Claim struct {
 	// Reseed is the token of the recovery whose seed it was made for; empty if it was
 	// not.
 	Reseed string
+	// Node is where its volume was made for a Pod; empty if nobody has noted that.
+	Node string
 	// Lost is true when its PersistentVolume is gone (phase Lost).
 	Lost bool
 	// Retained is true when it is not deleted with the EtcdCluster. Version is then what

@@ -65,11 +65,14 @@ func ReturnPods(v *facts.View) *step.Step {
 // MakeRoom deletes a Pod that has no data where a voter's can't be scheduled, or that of one
 // who may have got its vote since the last report, and no quorum answers: the first may be
 // what takes the second's place, and without the second there is never a quorum again.
-// Volumes stay.
+// Volumes stay. With a quorum only a joiner gives way, and only on the node of the voter's volume.
 func MakeRoom(v *facts.View) *step.Step {
 	// Of adopted volumes nobody knows yet which are voters'.
 	lost := v.Cluster.ClusterID != 0 && v.QuorumLost() != ""
-	if v.HasQuorum() || lost {
+	if v.HasQuorum() {
+		return leaveNode(v)
+	}
+	if lost {
 		return nil
 	}
 	for _, m := range v.KnownVoters() {
@@ -81,6 +84,21 @@ func MakeRoom(v *facts.View) *step.Step {
 	}
 	if p := v.UnreportedPod(); p != nil {
 		return step.YieldEmpty(v, p)
+	}
+	return nil
+}
+
+// leaveNode deletes the Pod of a joiner that has come to the node of a voter's volume while the
+// voter's Pod was away, and keeps that from its place. A joiner can go elsewhere.
+func leaveNode(v *facts.View) *step.Step {
+	for _, m := range v.Voters {
+		p, c := v.PodOf[m.Name], v.ClaimOf[m.Name]
+		if p == nil || c == nil || c.Node == "" || v.Loss(m) != "" {
+			continue
+		}
+		if s := step.YieldNode(v, p, c.Node); s != nil {
+			return s
+		}
 	}
 	return nil
 }

@@ -66,6 +66,11 @@ func YieldEmpty(v *facts.View, p *facts.Pod) *Step {
 	return yield(v, p, fmt.Sprintf("Pod %s, whose member may be a voter", p.Name), isOutdated, isEmpty)
 }
 
+// YieldNode does so with the Pod of a joiner on that node.
+func YieldNode(v *facts.View, p *facts.Pod, node string) *Step {
+	return yield(v, p, "voter "+p.Name, func(v *facts.View, j *facts.Pod) bool { return j.Node == node && v.IsUnstarted(j) })
+}
+
 func isOutdated(v *facts.View, j *facts.Pod) bool { return v.IsUnstarted(j) && !v.IsCandidate(j) }
 
 func isEmpty(v *facts.View, j *facts.Pod) bool {
