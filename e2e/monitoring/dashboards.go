@@ -47,6 +47,11 @@ or etcd_operator_cluster_condition{` + inSpace + `,condition!~"Available|Certifi
 				{percentile("etcd_restore_reconcile_duration_seconds", "", ""), "etcd-restore-operator"},
 			}},
 			{Title: "Reconciles that did nothing", Description: "Because the operator's caches and the API server disagreed.", Kind: graph, Unit: "ops", Width: 12, Queries: []Query{{`sum by (namespace, name) (rate(etcd_operator_stale_passes_total{` + inSpace + `}[$__rate_interval]))`, "{{namespace}}/{{name}}"}}},
+			{Title: "Versions of the operators", Description: "How many replicas run which version. All should run the same minor version.", Kind: stat, Width: 24, Queries: []Query{
+				{"count by (version) (etcd_operator_build_info)", "etcd-operator {{version}}"},
+				{"count by (version) (etcd_backup_build_info)", "etcd-backup-operator {{version}}"},
+				{"count by (version) (etcd_restore_build_info)", "etcd-restore-operator {{version}}"},
+			}},
 		},
 	}
 }
