@@ -1,15 +1,10 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,6 +12,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/etcd-operators/etcd-operators/e2e/export"
 	stamp "github.com/etcd-operators/etcd-operators/shared/version"
 )
 
@@ -31,11 +27,12 @@ type commit struct {
 
 // checkVersion refuses what no release is called.
 func checkVersion(version string) error {
-	switch parsed, err := semver.StrictNewVersion(version); {
+	without, begins := strings.CutPrefix(version, "v")
+	switch parsed, err := semver.StrictNewVersion(without); {
 	case version == "":
 		return errors.New("no version: set VERSION, as in make release VERSION=1.2.3")
-	case strings.HasPrefix(version, "v"):
-		return fmt.Errorf("version %q begins with v: set VERSION=%s; the tag gets the v", version, version[1:])
+	case err == nil && begins:
+		return fmt.Errorf("version %q begins with v: set VERSION=%s; the tag gets the v", version, without)
 	case err != nil:
 		return fmt.Errorf("version %q is no semantic version (https://semver.org): set VERSION to MAJOR.MINOR.PATCH, such as 1.2.3 or 1.2.3-rc.1", version)
 	case parsed.Metadata() != "":
@@ -48,14 +45,14 @@ func checkVersion(version string) error {
 
 // inspect reads what is checked out, and refuses a checkout with changes.
 func inspect(ctx context.Context, root, version string) (*commit, error) {
-	status, err := git(ctx, root, "status", "--porcelain")
+	status, err := export.Git(ctx, root, "status", "--porcelain")
 	if err != nil {
 		return nil, err
 	}
 	if len(status) > 0 {
 		return nil, fmt.Errorf("the checkout has changes that are in no commit; commit them, or put them aside by git stash --include-untracked:\n%s", bytes.TrimRight(status, "\n"))
 	}
-	described, err := git(ctx, root, "log", "-1", "--format=%H %ct")
+	described, err := export.Git(ctx, root, "log", "-1", "--format=%H %ct")
 	if err != nil {
 		return nil, err
 	}
@@ -64,24 +61,12 @@ func inspect(ctx context.Context, root, version string) (*commit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("time of commit %s: %w", hash, err)
 	}
-	changelog, err := git(ctx, root, "show", hash+":CHANGELOG.md")
+	changelog, err := export.Git(ctx, root, "show", hash+":CHANGELOG.md")
 	if err != nil {
 		return nil, err
 	}
 	changes, err := changesOf(string(changelog), version)
 	return &commit{hash: hash, time: time.Unix(at, 0).UTC(), changes: changes}, err
-}
-
-// git runs git in a folder, and returns what it prints.
-func git(ctx context.Context, root string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return out, nil
 }
 
 // heading begins the section of a version in the changelog, as Keep a Changelog has it.
@@ -118,47 +103,5 @@ func changesOf(changelog, version string) (string, error) {
 
 // export writes the files of the commit to the source folder.
 func (b *build) export(ctx context.Context) error {
-	text, err := git(ctx, b.Root, "archive", "--format=tar", b.hash)
-	if err != nil {
-		return err
-	}
-	return unpack(bytes.NewReader(text), b.source)
-}
-
-// unpack writes the folders and files of a tar to a new folder.
-func unpack(from io.Reader, to string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(to)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for entries := tar.NewReader(from); ; {
-		h, err := entries.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch h.Typeflag {
-		case tar.TypeXGlobalHeader:
-		case tar.TypeDir:
-			if err := root.MkdirAll(filepath.Clean(h.Name), 0o755); err != nil {
-				return err
-			}
-		case tar.TypeReg:
-			content, err := io.ReadAll(entries)
-			if err != nil {
-				return err
-			}
-			if err := root.WriteFile(h.Name, content, h.FileInfo().Mode().Perm()); err != nil {
-				return err
-			}
-		default:
-			return fmt.Errorf("%s is neither a file nor a folder", h.Name)
-		}
-	}
+	return export.Commit(ctx, b.Root, b.hash, b.source)
 }

@@ -13,6 +13,7 @@ func TestCheckVersion(t *testing.T) {
 		"1.2.3": "", "0.1.0": "", "1.2.3-rc.1": "",
 		"":           "set VERSION, as in make release VERSION=1.2.3",
 		"v1.2.3":     "set VERSION=1.2.3",
+		"v1":         "set VERSION to MAJOR.MINOR.PATCH",
 		"1.2":        "MAJOR.MINOR.PATCH",
 		"latest":     "MAJOR.MINOR.PATCH",
 		"01.2.3":     "MAJOR.MINOR.PATCH",
