@@ -143,6 +143,39 @@ func TestDamagedSegments(t *testing.T) {
 	}
 }
 
+// What a later release adds is passed over, if it says that this can be done.
+func TestRecordsOfLaterReleases(t *testing.T) {
+	for k, known := range map[kind]bool{'x': true, 'X': false} {
+		var content bytes.Buffer
+		w, err := NewWriter(&content, cluster, timeline, positionAt(4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := changesOf(5, 10)
+		for i, c := range want {
+			if i == 5 {
+				if err := w.record(k, []byte("what nobody knows yet")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Change([]byte(c.record), []byte(c.value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := readAll(content.Bytes(), s)
+		if known && (err != nil || !slices.Equal(got, want)) {
+			t.Errorf("%c: %v", k, err)
+		}
+		if !known && !errors.Is(err, ErrDamaged) {
+			t.Errorf("%c is taken for known: %v", k, err)
+		}
+	}
+}
+
 // What is not the segment of that name is refused.
 func TestForeignSegments(t *testing.T) {
 	s, content := segmentOf(t, 5, changesOf(5, 10))

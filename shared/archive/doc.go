@@ -13,6 +13,7 @@
 //   - marks: at this time the cluster was at this revision;
 //   - hashes: what a member told of its HashKV at a revision;
 //   - times: when the clock of the recorders went forward, and at which revisions, so far;
+//   - what later releases add, which others pass over;
 //   - last the footer: the last revision with its lineage, and the sha256 of all that came before.
 //
 // Every revision of etcd changes at least one key, so that a segment without a revision in the

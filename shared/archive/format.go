@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// kind is what a record is.
+// kind is what a record is: a capital letter if nobody can do without knowing it, and a small one
+// if a reader may pass over it. Later releases add small ones, so that earlier ones read on.
 type kind byte
+
+func (k kind) isOptional() bool { return 'a' <= k && k <= 'z' }
 
 const (
 	kindHeader kind = 'H'

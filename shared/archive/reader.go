@@ -131,6 +131,8 @@ func (r *Reader) next() (record, value []byte, err error) {
 	case kindFooter:
 		return nil, nil, r.footer(content)
 	case kindHeader:
+	default:
+		ok = k.isOptional()
 	}
 	if !ok {
 		return nil, nil, fmt.Errorf("%w: after revision %d it has what is no record", ErrDamaged, r.have.Last)
