@@ -23,6 +23,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
+	"github.com/etcd-operators/etcd-operators/e2e/previous"
 )
 
 // Options say which Kubernetes is wanted.
@@ -130,6 +131,20 @@ func (e *Env) loadImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return e.give(ctx, built)
+}
+
+// LoadRelease builds the images of an earlier release, and gives them to the nodes.
+func (e *Env) LoadRelease(ctx context.Context, r *previous.Release) error {
+	built, err := r.Images(ctx)
+	if err != nil {
+		return err
+	}
+	return e.give(ctx, built)
+}
+
+// give gives images to the nodes.
+func (e *Env) give(ctx context.Context, built []images.Image) error {
 	var tars []string
 	for _, img := range built {
 		tars = append(tars, img.Tar)

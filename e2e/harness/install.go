@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/previous"
 )
 
 // The names of the operators: of their folders in deploy/, their Deployments and their
@@ -54,6 +55,11 @@ type Install struct {
 	Replicas int
 	// Args are added to the command line.
 	Args []string
+	// Release is an earlier release to install instead; nil stands for what deploy/ ships.
+	Release *previous.Release
+	// KeepDefinitions leaves the definitions and admission policies as they are, which all
+	// namespaces share.
+	KeepDefinitions bool
 }
 
 // overlay is a kustomization such as deploy/README.md tells users to write.
@@ -61,7 +67,11 @@ var overlay = template.Must(template.New("overlay").Parse(`apiVersion: kustomize
 kind: Kustomization
 namespace: {{.Namespace}}
 resources:
-  - {{.Deploy}}/{{.Operator}}
+  - {{.Resource}}
+{{- with .Release}}
+images:
+  - {name: ghcr.io/etcd-operators/{{$.Operator}}, newTag: {{.Version}}}
+{{- end}}
 {{- if or .Nodes .CertManager}}
 components:
 {{- end}}
@@ -98,6 +108,14 @@ patches:
                 - matchExpressions:
                     - {key: kubernetes.io/hostname, operator: NotIn, values: [{{.OffNode}}]}
 {{- end}}
+{{- if .KeepDefinitions}}
+  - target: {kind: CustomResourceDefinition|ValidatingAdmissionPolicy.*}
+    patch: |
+      $patch: delete
+      apiVersion: any
+      kind: any
+      metadata: {name: any}
+{{- end}}
 {{- if .Nodes}}
   # The binding belongs to no namespace: one of its own for each installation.
   - target: {kind: ClusterRoleBinding, name: etcd-operator-nodes}
@@ -119,11 +137,22 @@ func (e *Env) Install(ctx context.Context, namespace string, how Install) error 
 	if err != nil {
 		return err
 	}
+	resource := filepath.Join(deploy, how.Operator)
+	if r := how.Release; r != nil {
+		resource = "release.yaml" // kustomize takes no file from elsewhere
+		manifest, err := os.ReadFile(r.Manifest(how.Operator))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, resource), manifest, 0o644); err != nil {
+			return err
+		}
+	}
 	var text bytes.Buffer
 	if err := overlay.Execute(&text, struct {
 		Install
-		Namespace, Deploy string
-	}{how, namespace, deploy}); err != nil {
+		Namespace, Deploy, Resource string
+	}{how, namespace, deploy, resource}); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), text.Bytes(), 0o644); err != nil {

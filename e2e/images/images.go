@@ -105,10 +105,23 @@ type Image struct {
 
 // Build builds every image from the repository at root into root/out/images.
 func Build(ctx context.Context, root string) ([]Image, error) {
-	out := filepath.Join(root, "out")
+	return buildAll(ctx, root, recipes, "")
+}
+
+// BuildProducts builds the images that users run from the sources at root into root/out/images,
+// with a version as their tag.
+func BuildProducts(ctx context.Context, root, version string) ([]Image, error) {
+	tagged := slices.Clone(Products)
+	for i, r := range tagged {
+		tagged[i].Ref = path.Join(path.Dir(r.Ref), r.Name()) + ":" + version
+	}
+	return buildAll(ctx, root, tagged, version)
+}
+
+func buildAll(ctx context.Context, root string, recipes []Recipe, version string) ([]Image, error) {
 	var all []Image
 	for _, r := range recipes {
-		img, err := r.build(ctx, root, out)
+		img, err := r.build(ctx, root, version)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", r.Ref, err)
 		}
@@ -117,13 +130,14 @@ func Build(ctx context.Context, root string) ([]Image, error) {
 	return all, nil
 }
 
-func (r Recipe) build(ctx context.Context, root, out string) (Image, error) {
+func (r Recipe) build(ctx context.Context, root, version string) (Image, error) {
 	if err := NeedCACertificates(); err != nil {
 		return Image{}, err
 	}
+	out := filepath.Join(root, "out")
 	programs := filepath.Join(out, "bin")
 	for name, p := range r.Programs {
-		if err := p.Compile(ctx, root, filepath.Join(programs, name), Target{Arch: runtime.GOARCH}); err != nil {
+		if err := p.Compile(ctx, root, filepath.Join(programs, name), Target{Arch: runtime.GOARCH, Version: version}); err != nil {
 			return Image{}, err
 		}
 	}
