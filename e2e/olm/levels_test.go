@@ -2,12 +2,13 @@ package olm
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/etcd-operators/etcd-operators/e2e/git"
 )
 
 // levels are operator-framework's, from the lowest. Each needs those before it.
@@ -98,7 +99,7 @@ var namedTest = regexp.MustCompile("`(Test\\w+)`")
 // TestCapabilitiesAreShown: each point that an operator has is shown by a test that exists, or by
 // a page (whose links another test follows).
 func TestCapabilitiesAreShown(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "grep", "-hoE", `^func Test\w+`, "--", "*_test.go").Output()
+	out, err := git.Run(t.Context(), root, "grep", "-hoE", `^func Test\w+`, "--", "*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/etcd-operators/etcd-operators/e2e/export"
+	"github.com/etcd-operators/etcd-operators/e2e/git"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 )
 
@@ -47,8 +47,8 @@ func (r *Release) Manifest(operator string) string {
 	return filepath.Join(r.dir(), operator+".yaml")
 }
 
-// Images builds its images for this machine's processor, from its own sources. They have its tag,
-// and not its digests, which are those of several processors.
+// Images builds its images for this machine's processor, of the programs that today's have, from
+// its own sources. They have its tag, and not its digests, which are those of several processors.
 func (r *Release) Images(ctx context.Context) ([]images.Image, error) {
 	source := filepath.Join(r.root, "out", "previous", r.Commit)
 	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func (r *Release) Images(ctx context.Context) ([]images.Image, error) {
 		if err := os.RemoveAll(part); err != nil {
 			return nil, err
 		}
-		if err := export.Commit(ctx, r.root, r.Commit, part); err != nil {
+		if err := git.Export(ctx, r.root, r.Commit, part); err != nil {
 			return nil, fmt.Errorf("the commit of release %s is not in this clone; if it is a shallow one, run git fetch --unshallow: %w", r.Version, err)
 		}
 		if err := os.Rename(part, source); err != nil {

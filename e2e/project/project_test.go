@@ -3,7 +3,6 @@ package project
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/etcd-operators/etcd-operators/e2e/git"
 )
 
 const (
@@ -137,7 +138,7 @@ func TestDependabot(t *testing.T) {
 			t.Errorf("updates of %s in %v have no schedule", update.Ecosystem, folders)
 		}
 	}
-	tracked, err := exec.CommandContext(t.Context(), "git", "-C", repoRoot, "ls-files", "*go.mod").Output()
+	tracked, err := git.Run(t.Context(), repoRoot, "ls-files", "*go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

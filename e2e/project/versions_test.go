@@ -2,7 +2,6 @@ package project
 
 import (
 	"fmt"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+
+	"github.com/etcd-operators/etcd-operators/e2e/git"
 )
 
 // shownVersion is an etcd that a user is shown as one to run.
@@ -18,7 +19,7 @@ var shownVersion = regexp.MustCompile(`(?:"?version"?: ?"?v?|coreos/etcd:v|curre
 
 // What users copy runs an etcd that the tests run: the examples are applied where there is no other.
 func TestPagesShowTestedVersions(t *testing.T) {
-	tracked, err := exec.CommandContext(t.Context(), "git", "-C", repoRoot, "ls-files", "README.md", "docs/tasks", "docs/runbooks", "docs/*.md", "examples", "deploy").Output()
+	tracked, err := git.Run(t.Context(), repoRoot, "ls-files", "README.md", "docs/tasks", "docs/runbooks", "docs/*.md", "examples", "deploy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestSourceIsReadOfEachMinor(t *testing.T) {
 	said := regexp.MustCompile(`//.*\b3\.[045] to (3\.\d+)\b`)
 	minors := etcdversion.Minors()
 	newest := minors[len(minors)-1]
-	tracked, err := exec.CommandContext(t.Context(), "git", "-C", repoRoot, "grep", "-lE", "3[.][045] to 3[.]", "--", "*.go", ":!*_test.go").Output()
+	tracked, err := git.Run(t.Context(), repoRoot, "grep", "-lE", "3[.][045] to 3[.]", "--", "*.go", ":!*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

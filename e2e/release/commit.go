@@ -12,7 +12,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/etcd-operators/etcd-operators/e2e/export"
+	"github.com/etcd-operators/etcd-operators/e2e/git"
 	stamp "github.com/etcd-operators/etcd-operators/shared/version"
 )
 
@@ -45,14 +45,14 @@ func checkVersion(version string) error {
 
 // inspect reads what is checked out, and refuses a checkout with changes.
 func inspect(ctx context.Context, root, version string) (*commit, error) {
-	status, err := export.Git(ctx, root, "status", "--porcelain")
+	status, err := git.Run(ctx, root, "status", "--porcelain")
 	if err != nil {
 		return nil, err
 	}
 	if len(status) > 0 {
 		return nil, fmt.Errorf("the checkout has changes that are in no commit; commit them, or put them aside by git stash --include-untracked:\n%s", bytes.TrimRight(status, "\n"))
 	}
-	described, err := export.Git(ctx, root, "log", "-1", "--format=%H %ct")
+	described, err := git.Run(ctx, root, "log", "-1", "--format=%H %ct")
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func inspect(ctx context.Context, root, version string) (*commit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("time of commit %s: %w", hash, err)
 	}
-	changelog, err := export.Git(ctx, root, "show", hash+":CHANGELOG.md")
+	changelog, err := git.Run(ctx, root, "show", hash+":CHANGELOG.md")
 	if err != nil {
 		return nil, err
 	}
@@ -103,5 +103,5 @@ func changesOf(changelog, version string) (string, error) {
 
 // export writes the files of the commit to the source folder.
 func (b *build) export(ctx context.Context) error {
-	return export.Commit(ctx, b.Root, b.hash, b.source)
+	return git.Export(ctx, b.Root, b.hash, b.source)
 }

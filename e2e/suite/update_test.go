@@ -90,7 +90,7 @@ type updated struct {
 func (u *updated) goesOn(when string) {
 	u.s.t.Helper()
 	then := time.Now()
-	u.repeated.becomes("made again, and recorded", twoMinutes, harness.AllOf(madeAfter(then), recordedAfter(then)))
+	u.repeated.becomes("backed up and archived", twoMinutes, harness.AllOf(madeAfter(then), recordedAfter(then)))
 	if u.timeline == 0 {
 		u.timeline = u.repeated.Status().Archive.Timeline
 	}

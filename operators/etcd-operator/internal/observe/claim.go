@@ -64,14 +64,14 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *fact
 	return nil
 }
 
-// annotationSelectedNode is the scheduler's: the node of the Pod that a volume was made for.
-const annotationSelectedNode = "volume.kubernetes.io/selected-node"
+// AnnotationSelectedNode is the scheduler's: the node of the Pod that a volume was made for.
+const AnnotationSelectedNode = "volume.kubernetes.io/selected-node"
 
 // claimOf is what the planner needs of a claim, but for what its class allows.
 func claimOf(p *corev1.PersistentVolumeClaim) facts.Claim {
 	c := facts.Claim{
 		Name: p.Name, UID: string(p.UID), Deleting: p.DeletionTimestamp != nil, Created: p.CreationTimestamp.Time,
-		Node: p.Annotations[annotationSelectedNode],
+		Node: p.Annotations[AnnotationSelectedNode],
 		Lost: p.Status.Phase == corev1.ClaimLost, Retained: member.IsRetained(p),
 		Requested: p.Spec.Resources.Requests.Storage().Value(), Capacity: p.Status.Capacity.Storage().Value(),
 		Resizing: resizing(p), Version: p.Annotations[member.AnnotationVersion],

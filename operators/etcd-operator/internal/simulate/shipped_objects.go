@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -249,7 +250,7 @@ func (w *world) newClaimObject(c *claimObject) *corev1.PersistentVolumeClaim {
 		o.DeletionTimestamp = &now
 	}
 	if c.node >= 0 {
-		metav1.SetMetaDataAnnotation(&o.ObjectMeta, "volume.kubernetes.io/selected-node", nodeName(c.node))
+		metav1.SetMetaDataAnnotation(&o.ObjectMeta, observe.AnnotationSelectedNode, nodeName(c.node))
 	}
 	if o.Spec.StorageClassName == nil {
 		o.Spec.StorageClassName = new(className)

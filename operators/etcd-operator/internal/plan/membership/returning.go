@@ -67,12 +67,11 @@ func ReturnPods(v *facts.View) *step.Step {
 // what takes the second's place, and without the second there is never a quorum again.
 // Volumes stay. With a quorum only a joiner gives way, and only on the node of the voter's volume.
 func MakeRoom(v *facts.View) *step.Step {
-	// Of adopted volumes nobody knows yet which are voters'.
-	lost := v.Cluster.ClusterID != 0 && v.QuorumLost() != ""
 	if v.HasQuorum() {
 		return leaveNode(v)
 	}
-	if lost {
+	// Of adopted volumes nobody knows yet which are voters'.
+	if v.Cluster.ClusterID != 0 && v.QuorumLost() != "" {
 		return nil
 	}
 	for _, m := range v.KnownVoters() {

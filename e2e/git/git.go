@@ -1,5 +1,5 @@
-// Package export reads commits of a repository with git.
-package export
+// Package git runs git, and exports commits.
+package git
 
 import (
 	"archive/tar"
@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Commit writes the files of a commit of the repository at root to a folder.
-func Commit(ctx context.Context, root, hash, to string) error {
-	text, err := Git(ctx, root, "archive", "--format=tar", hash)
+// Export writes the files of a commit of the repository at root to a folder.
+func Export(ctx context.Context, root, hash, to string) error {
+	text, err := Run(ctx, root, "archive", "--format=tar", hash)
 	if err != nil {
 		return err
 	}
 	return unpack(bytes.NewReader(text), to)
 }
 
-// Git runs git in a folder, and returns what it prints.
-func Git(ctx context.Context, root string, args ...string) ([]byte, error) {
+// Run runs git in a folder, and returns what it prints.
+func Run(ctx context.Context, root string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
