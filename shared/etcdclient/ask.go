@@ -94,6 +94,10 @@ type Answer struct {
 	// RefusedBecause says in words what is wrong with the credentials.
 	RefusedBecause string
 
+	// NeedsLogin: it was not reached because it wants a token that it takes, and without a
+	// quorum etcd gives none.
+	NeedsLogin bool
+
 	// Launcher is set when etcd does not listen and a launcher answers in its place: the
 	// member has no data, or data that etcd is not started on. Whose launcher it is, is the
 	// caller's to compare.

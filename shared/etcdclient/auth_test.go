@@ -283,6 +283,35 @@ func TestTokensThatMembersDoNotKnow(t *testing.T) {
 	})
 }
 
+// Without a quorum a member takes the tokens that it knows, and gives no others.
+func TestLoginNeedsAQuorum(t *testing.T) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
+		members, processes := grow(t, version, 3)
+		members[0].EnableAuth(t, "secret")
+		known1, _ := known("root", "secret")
+		ask := func(s *Session) Answer { return unhurried.Ask(As(within(t), s), endpoints(members[0]))["m0"] }
+		etcdtest.Eventually(t, "the member to answer root", func() error {
+			if a := ask(known1); !a.Reached {
+				return fmt.Errorf("%+v", a)
+			}
+			return nil
+		})
+		for _, p := range processes[1:] {
+			p.Kill()
+		}
+		etcdtest.Eventually(t, "the member to have no quorum", func() error {
+			if a := ask(known1); !a.Reached || a.Read || a.NeedsLogin {
+				return fmt.Errorf("%+v", a)
+			}
+			return nil
+		})
+		late, _ := known("root", "secret")
+		if a := ask(late); a.Reached == a.NeedsLogin || a.Read || a.Refused != "" {
+			t.Errorf("a session without a token: %+v", a)
+		}
+	})
+}
+
 // A token of a cluster whose log was longer, such as the one that a restored one takes the
 // place of: etcd does not refuse it but waits, and credentials help all the same.
 func TestATokenOfALongerLog(t *testing.T) {

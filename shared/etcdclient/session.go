@@ -171,6 +171,7 @@ func (s *Session) Ask(ctx context.Context, conn grpc.ClientConnInterface, questi
 	if denied == nil && !s.mayAll() {
 		return a.refused(errPowerless)
 	}
+	a.NeedsLogin = denied != nil && !a.Reached && !a.Read
 	return a
 }
 

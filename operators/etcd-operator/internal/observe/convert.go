@@ -307,6 +307,7 @@ func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) facts.Answer {
 		ClusterVersion: a.ClusterVersion,
 		Refused:        facts.Refusal(a.Refused),
 		RefusedBecause: a.RefusedBecause,
+		NeedsLogin:     a.NeedsLogin,
 		StorageVersion: a.StorageVersion,
 		Downgrade:      a.Downgrade,
 	}

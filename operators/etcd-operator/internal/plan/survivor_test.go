@@ -245,6 +245,11 @@ func TestLossReport(t *testing.T) {
 			seen:   func() *world { w := lost(); w.o.BackupsKnown = true; return w.silent("a") }(),
 			words:  []string{"no EtcdBackup here has stored cluster 00000000000000c1", "BUCKET/KEY", "Pod a might hold data and does not answer"},
 		},
+		"a login that nobody can make": {
+			reason: "an operator that has no token",
+			seen:   lost().silent("a").pod("a", func(p *Pod) { p.Answer.NeedsLogin = true }),
+			words:  []string{"Pod a might hold data, and its etcd asks for a login, which needs a quorum"},
+		},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -57,6 +59,19 @@ func tellsStrangers(version string) bool {
 	return strings.HasPrefix(version, "3.4.") || version == "3.5.30"
 }
 
+// asksForLogin reports whether a member that has no quorum tells the operator nothing, since
+// it knows no token of the operator's and can give none.
+func (w *world) asksForLogin(r *run) bool {
+	switch {
+	case !w.authenticates(r) || tellsStrangers(r.version):
+		return false
+	case !w.ships():
+		return r.disk.data.id%2 == 0
+	}
+	tokens := slices.Collect(maps.Keys(w.tokens))
+	return !w.cfg.TLS && !slices.ContainsFunc(tokens, func(shown string) bool { return w.knowsToken(r, shown) })
+}
+
 // authenticated is what remains of a member's answer when etcd's authentication has had
 // its say.
 func (w *world) authenticated(r *run, a facts.Answer) facts.Answer {
@@ -67,7 +82,7 @@ func (w *world) authenticated(r *run, a facts.Answer) facts.Answer {
 	why := w.refuses(r)
 	switch {
 	case why == "" && !a.Read && !a.Learner && d.id%2 == 0:
-		return facts.Answer{} // it has forgotten the token, and without a quorum there is no other
+		return facts.Answer{NeedsLogin: true} // it has forgotten the token, and without a quorum there is no other
 	case why == "":
 		return a
 	case why == facts.NotRoot || tellsStrangers(r.version):

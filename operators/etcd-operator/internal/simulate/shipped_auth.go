@@ -68,17 +68,23 @@ func (w *world) denied(r *run, shown string) error {
 	if r.etcd == nil {
 		return errUnavailable
 	}
-	t := w.tokens[shown]
 	switch {
 	case !w.authenticates(r), shown == "" && w.cfg.TLS:
 		return nil
 	case shown == "":
 		return rpctypes.ErrGRPCUserEmpty
-	case t == nil, t.issued < r.etcd.since && isVoter(r.disk.data.view, r.disk.data.id), w.now-t.used >= tokenTTL:
+	case !w.knowsToken(r, shown):
 		return rpctypes.ErrGRPCInvalidAuthToken
 	}
-	t.used = w.now
+	w.tokens[shown].used = w.now
 	return nil
+}
+
+// knowsToken reports whether a member that runs takes a token.
+func (w *world) knowsToken(r *run, shown string) bool {
+	t := w.tokens[shown]
+	forgotten := t != nil && t.issued < r.etcd.since && isVoter(r.disk.data.view, r.disk.data.id)
+	return t != nil && !forgotten && w.now-t.used < tokenTTL
 }
 
 // withheld is what is left of an answer when a request was denied.

@@ -324,6 +324,8 @@ func (w *world) choosable() bool {
 			return false
 		case slices.ContainsFunc(r.disk.data.alarms, func(a facts.Alarm) bool { return a.Kind == facts.Corrupt }):
 			return false // nobody knows whose data is right
+		case w.asksForLogin(r):
+			return false // and nobody can log in without a quorum
 		default:
 			left++
 		}

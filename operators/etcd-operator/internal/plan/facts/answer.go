@@ -67,6 +67,8 @@ type Answer struct {
 	Refused Refusal
 	// RefusedBecause says in words what is wrong with the credentials.
 	RefusedBecause string
+	// NeedsLogin: it was not reached because nobody can log in to etcd without a quorum.
+	NeedsLogin bool
 	// Write is what became of a write. Of the seed that a restore hands over, and of nobody
 	// else, one is tried.
 	Write Write

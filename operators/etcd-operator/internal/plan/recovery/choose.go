@@ -48,6 +48,8 @@ func findHolders(v *facts.View) holders {
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data: %s", p.Name, a.Blocked)})
 		case !p.DeletingSince.IsZero() || p.Finished:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s is being deleted or recreated", p.Name)})
+		case a.NeedsLogin:
+			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data, and its etcd asks for a login, which needs a quorum", p.Name)})
 		case !a.Reached:
 			h.doubts = append(h.doubts, doubt{p.Name, fmt.Sprintf("Pod %s might hold data and does not answer (an etcd that was restarted without a quorum does not)", p.Name)})
 		case !v.Ours(a):
