@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -173,17 +172,17 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 }
 
 // decide says what is to be done. While a CA is being replaced, members count whose Pods
-// have lost their labels: whoever does not trust the new one refuses its certificates.
+// no list of labels has shown: whoever does not trust the new one refuses its certificates.
 func (k *Keeper) decide(ctx context.Context, in *input) (outcome, error) {
 	out, err := in.decide()
 	if err != nil || out.state.TLS.Rotation == "" {
 		return out, err
 	}
-	unlabelled, err := k.unlabelledPods(ctx, in.cluster)
-	if err != nil || len(unlabelled) == 0 {
+	unlisted, err := k.unlistedPods(ctx, in)
+	if err != nil || len(unlisted) == 0 {
 		return out, err
 	}
-	in.pods = append(in.pods, unlabelled...)
+	in.pods = append(in.pods, unlisted...)
 	return in.decide()
 }
 
@@ -281,18 +280,18 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 	return all, nil
 }
 
-// unlabelledPods are the members' that may run and from which somebody has taken a label, so
-// that no list of members' Pods shows them.
-func (k *Keeper) unlabelledPods(ctx context.Context, c *v1beta2.EtcdCluster) ([]pod, error) {
+// unlistedPods are the members' that may run and that the list of members' Pods did not show:
+// somebody has taken a label from them, and may have put it back since.
+func (k *Keeper) unlistedPods(ctx context.Context, in *input) ([]pod, error) {
 	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	if err := k.Live.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
+	if err := k.Live.List(ctx, &list, client.InNamespace(in.cluster.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the metadata of Pods: %w", err)
 	}
-	labelled := labels.SelectorFromSet(member.Selector(c.Name))
 	var all []pod
 	for i := range list.Items {
 		o := &list.Items[i]
-		if labelled.Matches(labels.Set(o.Labels)) || !metav1.IsControlledBy(o, c) {
+		listed := slices.ContainsFunc(in.pods, func(p pod) bool { return p.name == o.Name })
+		if listed || !metav1.IsControlledBy(o, in.cluster) {
 			continue
 		}
 		var p corev1.Pod

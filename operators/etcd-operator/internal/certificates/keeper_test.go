@@ -285,6 +285,32 @@ func TestRotationWaitsForAPodWithoutLabels(t *testing.T) {
 	}
 }
 
+// putBack is an API server where somebody takes the labels of all Pods before they are listed by
+// label, and has put them back when they are listed without.
+type putBack struct{ client.Client }
+
+func (p putBack) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*corev1.PodList); ok {
+		return nil
+	}
+	return p.Client.List(ctx, list, options...)
+}
+
+// A label that is back already hides no member either.
+func TestRotationWaitsForAPodWhoseLabelsAreBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, autoPolicy())
+	b.report(b.keep())
+	b.runningPod("x-a")
+	b.update(func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationRotateCA: "1"} })
+	b.keeper.Live = putBack{b.client}
+	for range 3 {
+		if s := b.keep(); s.TLS.Rotation != v1beta2.CATrustingBoth {
+			t.Fatalf("the rotation is at step %q, want %q: Pod x-a trusts the former CA alone", s.TLS.Rotation, v1beta2.CATrustingBoth)
+		}
+	}
+}
+
 // refusing is an API server that lets nobody read Secrets, or write them.
 type refusing struct {
 	client.Client
