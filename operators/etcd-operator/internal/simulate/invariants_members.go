@@ -60,6 +60,9 @@ func (w *world) checkPromotion(t *todo, before truth, a action.Promote) {
 	// between that and the call, and the next look tells. Of two operators one may lower it in
 	// between, for a moment.
 	if asked := w.askedBefore(t); asked != nil {
+		if asked.number != w.cluster.number {
+			return // the budget goes with the EtcdCluster, which was deleted since
+		}
 		voters = min(voters, countVoters(asked.view))
 	}
 	if len(w.operators) == 1 && w.cfg.DisruptionBudget && max(voters+1, t.seen.Cluster.Size) >= 3 && w.budget < quorum(voters+1) && t.decision.Budget != facts.KeepBudget {

@@ -91,11 +91,14 @@ type todo struct {
 	marked time.Duration
 }
 
-// asked is the true member list, and whether a quorum of it had its data.
+// asked is the true member list, and whether a quorum of it had its data; who had been removed
+// from it, and the number of the EtcdCluster.
 type asked struct {
-	at     time.Duration
-	view   []facts.Member
-	intact bool
+	at      time.Duration
+	view    []facts.Member
+	removed []string
+	intact  bool
+	number  int
 	// whole are the ids of voters that answered and had their data; without those whose Pods were
 	// gone when Pods were listed after that.
 	whole []uint64

@@ -36,9 +36,9 @@ func (m *members) Ask(ctx context.Context, endpoints []etcdclient.Endpoint) map[
 
 // heard is what was so when those answers were given.
 func (m *members) heard(answers map[string]etcdclient.Answer) *asked {
-	view := m.w.births[m.w.main].view
-	a := &asked{at: m.w.now, view: view, intact: m.w.intact(view) >= quorum(countVoters(view))}
-	for _, v := range view {
+	b := &m.w.births[m.w.main]
+	a := &asked{at: m.w.now, view: b.view, removed: b.removed, intact: m.w.intact(b.view) >= quorum(countVoters(b.view)), number: m.w.cluster.number}
+	for _, v := range b.view {
 		if !v.Learner && m.w.hasData(v.ID) && answered(answers, v.ID) {
 			a.whole = append(a.whole, v.ID)
 		}
@@ -204,12 +204,20 @@ func removalOf(t *todo, before truth, id uint64) action.RemoveMember {
 
 // checkAddition: the learner that is added is the one that was decided on (S3), and no member that
 // was removed before (S7). One that was removed before it got a start permit has never run: its Pod
-// waits as a new one does, and cannot be told from one.
+// waits as a new one does, and cannot be told from one. Nor does etcd refuse one that another
+// operator has added and removed between the last look and the call.
 func (w *world) checkAddition(t *todo, name string) {
 	if a, _ := t.decision.Action.(action.AddLearner); a.Name != name {
 		w.fail("S3", "%q is added, and %q was decided on", name, a.Name)
 	}
-	if w.main >= 0 && slices.Contains(w.births[w.main].removed, name) && slices.Contains(w.hadPermits, name) {
+	if w.main < 0 {
+		return
+	}
+	removed := w.births[w.main].removed
+	if asked := w.askedBefore(t); asked != nil {
+		removed = asked.removed
+	}
+	if slices.Contains(removed, name) && slices.Contains(w.hadPermits, name) {
 		w.fail("S7", "%s is added, and was removed before", name)
 	}
 }

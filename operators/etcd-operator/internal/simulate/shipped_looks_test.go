@@ -97,16 +97,26 @@ func TestAVolumeMayBeThereAlready(t *testing.T) {
 
 // S7: the name of a member that was removed is used up once its Pod may have started.
 func TestNamesAreUsedUpByAPermit(t *testing.T) {
-	for name, permitted := range map[string]bool{"it never had a permit": false, "it had one": true} {
+	for name, row := range map[string]struct {
+		permitted bool
+		asked     *asked
+		broken    bool
+	}{
+		"it never had a permit":       {},
+		"it had one":                  {permitted: true, broken: true},
+		"it had one at the last look": {permitted: true, asked: &asked{removed: []string{"c-a"}}, broken: true},
+		"it was removed since":        {permitted: true, asked: &asked{}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := formed(t, func(*Config) {})
+			w.acting = &shipped{w: w}
 			w.births[w.main].removed = []string{"c-a"}
-			if permitted {
+			if row.permitted {
 				w.checkPermit("c-a", &facts.StartPermit{Attempt: 1})
 			}
-			w.checkAddition(&todo{decision: plan.Decision{Action: action.AddLearner{Name: "c-a"}}}, "c-a")
-			if broken := w.broken != nil; broken != permitted {
-				t.Errorf("S7 is broken: %t, want %t", broken, permitted)
+			w.checkAddition(&todo{decision: plan.Decision{Action: action.AddLearner{Name: "c-a"}}, asked: row.asked}, "c-a")
+			if broken := w.broken != nil; broken != row.broken {
+				t.Errorf("S7 is broken: %t, want %t", broken, row.broken)
 			}
 		})
 	}
@@ -321,6 +331,7 @@ func TestBudgetOfTheVotersThatWereSeen(t *testing.T) {
 		"not raised, without a look": {nil, 2, true, "nothing tells of fewer"},
 		"another one since the look": {&asked{view: voters(2)}, 2, false, "a promotion that was not answered was committed after it"},
 		"too low for what was seen":  {&asked{view: voters(2)}, 1, true, "two of three are a quorum"},
+		"deleted since the look":     {&asked{view: voters(3), number: -1}, 0, false, "it went with its EtcdCluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(Config{DisruptionBudget: true}, 1, nil, nil)
