@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// archivePoll is how often an archiver that records is asked for its progress.
-	archivePoll = 15 * time.Second
+	// archivePollLeast and archivePollMost bound how often an archiver that records is asked for its
+	// progress: once in an interval of the archive.
+	archivePollLeast, archivePollMost = 5 * time.Second, 15 * time.Second
 	// snapshotPause is how long after a backup was due another one is due for the archive: one
 	// that fails is not repeated without end.
 	snapshotPause = 10 * time.Minute
@@ -147,6 +148,11 @@ func (v *view) progress() *task.ArchiveProgress {
 	return v.Archiver.Progress
 }
 
+// archivePoll is how often the archiver is asked for its progress.
+func (v *view) archivePoll() time.Duration {
+	return min(max(v.spec.ArchiveInterval(), archivePollLeast), archivePollMost)
+}
+
 // follow notes what the archiver tells. Since when a snapshot is needed is remembered by the
 // operator's own clock, which due times follow.
 func (v *view) follow(st *v1beta2.ArchiveStatus, p *task.ArchiveProgress) {
@@ -229,7 +235,7 @@ func (v *view) archiving(st *v1beta2.ArchiveStatus) (reason, message string, pha
 	case a == nil && v.source.wait != nil:
 		return v.source.wait.reason, v.source.wait.message, v1beta2.ArchivePending
 	case a == nil && v.Refused != "":
-		return v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the archiver's Job: %s; the operator retries every %s", conditiontext.Clip(v.Refused), archivePoll), v1beta2.ArchiveFailed
+		return v1beta2.BackupReasonStartRefused, fmt.Sprintf("the API server rejects the archiver's Job: %s; the operator retries every %s", conditiontext.Clip(v.Refused), v.archivePoll()), v1beta2.ArchiveFailed
 	case a == nil:
 		return v1beta2.BackupReasonArchiverStarting, "waiting for the archiver's Job", v1beta2.ArchivePending
 	case a.Deleting || a.Ended:

@@ -117,7 +117,7 @@ func newView(o Observation) *view {
 	}
 	v.findVerifications()
 	if v.archives() {
-		v.wakeAt(o.Now.Add(archivePoll))
+		v.wakeAt(o.Now.Add(v.archivePoll()))
 	}
 	return v
 }
