@@ -38,7 +38,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: localkube images ## Watch a cluster form, grow, heal, shrink, and come back from a backup, and undo a mistake, on a real Kubernetes
+demo: ## Watch a cluster form, grow, heal, shrink, and come back from a backup, and undo a mistake, on a real Kubernetes
 	cd e2e && go run ./demo
 
 .PHONY: test

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
@@ -51,20 +53,22 @@ func (s *stage) backUp(ctx context.Context) error {
 }
 
 // prepareBackup starts the store, and waits for it and the operator.
-func (s *stage) prepareBackup(ctx context.Context) (err error) {
+func (s *stage) prepareBackup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if err := s.env.AwaitBackupCRD(ctx); err != nil {
 		return err
 	}
-	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName) })
+	group.Go(func() (err error) {
+		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.say.now("the backup operator is ready")
-	if s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket); err != nil {
-		return err
-	}
-	s.say.now("an S3 store is ready at %s, with bucket %s", s.store.Endpoint, bucket)
+	s.say.now("the backup operator and an S3 store are ready: %s, with bucket %s", s.store.Endpoint, bucket)
 	return nil
 }
 

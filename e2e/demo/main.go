@@ -32,6 +32,10 @@ const (
 	stopTimeout = 2 * time.Minute
 )
 
+// needs are what its nodes have beside Kubernetes itself: the etcd of examples/cluster.yaml, and the
+// S3 server. Nothing else is built.
+var needs = []string{"etcd-3.6", "versitygw"}
+
 func main() {
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -48,7 +52,7 @@ func run() error {
 	say.chapter("Starting Kubernetes")
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	env, err := harness.Start(starting, harness.Options{Nodes: 1, Keep: keep, Out: os.Stdout})
+	env, err := harness.Start(starting, harness.Options{Nodes: 1, Only: needs, Keep: keep, Out: os.Stdout})
 	if err == nil {
 		err = show(ctx, env, say)
 	}

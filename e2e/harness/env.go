@@ -30,6 +30,8 @@ import (
 type Options struct {
 	// Nodes is how many nodes it needs at least; used for localkube only.
 	Nodes int
+	// Only are the extras of localkube that are wanted, such as "etcd-3.6"; none: all.
+	Only []string
 	// Keep leaves localkube running at the end.
 	Keep bool
 	// Out gets one line per step, and localkube's own progress.
@@ -77,16 +79,22 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{Root: root, out: o.Out, keep: o.Keep, scheme: runtime.NewScheme(), since: time.Now()}
-	if err := e.findCluster(ctx, o.Nodes); err != nil {
+	fmt.Fprintln(o.Out, "building the operators' images: seconds, or minutes if nothing is cached")
+	built, err := images.Build(ctx, root)
+	if err != nil {
 		return nil, err
 	}
-	if err := e.connect(); err != nil {
+	if err := e.findCluster(ctx, o, built); err != nil {
+		return nil, err
+	}
+	if err := e.connect(); err != nil || e.Local != nil {
 		return e, err
 	}
-	return e, e.loadImages(ctx)
+	return e, e.give(ctx, built)
 }
 
-func (e *Env) findCluster(ctx context.Context, nodes int) error {
+// findCluster finds the cluster of KUBECONFIG, or starts localkube with some images on its nodes.
+func (e *Env) findCluster(ctx context.Context, o Options, built []images.Image) error {
 	local, err := newLocalkube(ctx, e.Root, e.out)
 	if err != nil {
 		return err
@@ -99,7 +107,7 @@ func (e *Env) findCluster(ctx context.Context, nodes int) error {
 		e.Kubeconfig, e.Kubectl = theirs, Kubectl{program: "kubectl", kubeconfig: theirs}
 		return nil
 	}
-	if err := local.up(ctx, nodes); err != nil {
+	if err := local.up(ctx, o, tarsOf(built)); err != nil {
 		return err
 	}
 	e.Local, e.Kubeconfig = local, path
@@ -126,14 +134,6 @@ func (e *Env) connect() (err error) {
 	return err
 }
 
-func (e *Env) loadImages(ctx context.Context) error {
-	built, err := images.Build(ctx, e.Root)
-	if err != nil {
-		return err
-	}
-	return e.give(ctx, built)
-}
-
 // LoadRelease builds the images of an earlier release, and gives them to the nodes.
 func (e *Env) LoadRelease(ctx context.Context, r *previous.Release) error {
 	built, err := r.Images(ctx)
@@ -143,12 +143,17 @@ func (e *Env) LoadRelease(ctx context.Context, r *previous.Release) error {
 	return e.give(ctx, built)
 }
 
-// give gives images to the nodes.
-func (e *Env) give(ctx context.Context, built []images.Image) error {
+func tarsOf(built []images.Image) []string {
 	var tars []string
 	for _, img := range built {
 		tars = append(tars, img.Tar)
 	}
+	return tars
+}
+
+// give gives images to the nodes.
+func (e *Env) give(ctx context.Context, built []images.Image) error {
+	tars := tarsOf(built)
 	if e.Local != nil {
 		return e.Local.load(ctx, tars)
 	}

@@ -66,13 +66,20 @@ func (l *Localkube) kubeconfig(ctx context.Context) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-func (l *Localkube) up(ctx context.Context, nodes int) error {
+func (l *Localkube) up(ctx context.Context, o Options, tars []string) error {
 	if err := l.lock(ctx); err != nil {
 		return err
 	}
 	_, err := run(ctx, "", nil, l.program, "status")
 	l.found = err == nil
-	return l.loud(ctx, "up", "--nodes", strconv.Itoa(nodes), "--node-monitor-grace-period", nodeMonitorGracePeriod)
+	args := []string{"up", "--nodes", strconv.Itoa(o.Nodes), "--node-monitor-grace-period", nodeMonitorGracePeriod}
+	for _, name := range o.Only {
+		args = append(args, "--only", name)
+	}
+	for _, tar := range tars {
+		args = append(args, "--image", tar)
+	}
+	return l.loud(ctx, args...)
 }
 
 func (l *Localkube) down(ctx context.Context) error { return l.loud(ctx, "down") }

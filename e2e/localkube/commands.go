@@ -19,13 +19,16 @@ func up(ctx context.Context, c cluster.Cluster, args []string) error {
 	set := flags("up")
 	nodes := set.Int("nodes", 1, "number of nodes")
 	grace := set.Duration("node-monitor-grace-period", 0, "time without a heartbeat after which a node is NotReady")
+	var options cluster.Options
+	set.Func("only", "name of an extra to build and to give to nodes; repeat for more", appendTo(&options.Only))
+	set.Func("image", "image tar to give to nodes; repeat for more", appendTo(&options.Images))
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("up takes no arguments, got %s", strings.Join(set.Args(), " "))
 	}
-	options := cluster.Options{Nodes: *nodes}
+	options.Nodes = *nodes
 	if *grace > 0 {
 		options.NodeMonitorGracePeriod = grace.Round(time.Second).String()
 	}
@@ -66,10 +69,16 @@ func status(ctx context.Context, c cluster.Cluster, args []string) error {
 }
 
 func build(ctx context.Context, c cluster.Cluster, args []string) error {
-	if err := noArguments("build", args); err != nil {
+	set := flags("build")
+	var only []string
+	set.Func("only", "name of an extra to build; repeat for more", appendTo(&only))
+	if err := set.Parse(args); err != nil {
 		return err
 	}
-	return c.Build(ctx)
+	if set.NArg() > 0 {
+		return fmt.Errorf("build takes no arguments, got %s", strings.Join(set.Args(), " "))
+	}
+	return c.Build(ctx, only...)
 }
 
 // env prints what `eval "$(localkube env)"` sets: KUBEBUILDER_ASSETS (kube-apiserver and etcd, as controller-runtime's

@@ -20,8 +20,9 @@ import (
 
 const usage = `localkube runs a real Kubernetes on this machine. It must run as root.
 
-  localkube up [--nodes N] [--node-monitor-grace-period 16s]
-                                 start or repair the cluster, or add nodes (1 to 3)
+  localkube up [--nodes N] [--node-monitor-grace-period 16s] [--only NAME]... [--image IMAGE.tar]...
+                                 start or repair the cluster, or add nodes (1 to 3); NAME is etcd-3.6
+                                 or the like, versitygw or cert-manager: what nodes have, all if not given
   localkube down                 stop the cluster and remove it from the machine
   localkube load IMAGE.tar...    load images into every node, including nodes added later
   localkube kubeconfig           print the kubeconfig's path
@@ -30,9 +31,10 @@ const usage = `localkube runs a real Kubernetes on this machine. It must run as 
   localkube node start N         start node N again
   localkube node partition N     isolate node N from the other nodes and the API server
   localkube node heal N          reconnect node N
-  localkube build                build programs and images (up does this as well)
+  localkube build [--only NAME]...
+                                 build programs and images (up does this as well)
   localkube env                  build, and print the environment variables that tests need
-  localkube etcd-versions        list the etcd versions whose images every node has
+  localkube etcd-versions        list the etcd versions whose images nodes have
   localkube image --ref REF --out TAR [--user UID] [--entrypoint /x]... [--env K=V]... [--file SRC:DST]...
                                  write a container image (requires neither root nor a cluster)
 `

@@ -119,7 +119,7 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 	if err != nil {
 		return err
 	}
-	return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.etcd, made.s3, made.issuer))
+	return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.extras))
 }
 
 // startKubeProxy makes the node's kube-proxy run. A new one begins without an earlier one's rules, as after a reboot:

@@ -86,28 +86,32 @@ func (c Cluster) loaded() ([]string, error) {
 	return filepath.Glob(filepath.Join(c.Layout.Loaded(), "*.tar"))
 }
 
+// importers is how many images a node takes at a time.
+const importers = 2
+
 // importAll gives the tars' images to one node's containerd, unless it has them.
 func (c Cluster) importAll(ctx context.Context, dir topology.NodeLayout, tars []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(importers)
 	for _, tar := range tars {
-		mark, err := markOf(tar)
-		if err != nil {
-			return err
-		}
-		mark = filepath.Join(dir.Imported(), mark)
-		if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := shell.Run(ctx, "ctr", "--address", dir.Socket(), "--namespace", "k8s.io", "images", "import", tar); err != nil {
-			return err
-		}
-		if err := os.WriteFile(mark, nil, 0o600); err != nil {
-			return err
-		}
+		group.Go(func() error { return importOne(ctx, dir, tar) })
 	}
-	return nil
+	return group.Wait()
+}
+
+func importOne(ctx context.Context, dir topology.NodeLayout, tar string) error {
+	mark, err := markOf(tar)
+	if err != nil {
+		return err
+	}
+	mark = filepath.Join(dir.Imported(), mark)
+	if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
+		return err // nil if it has them
+	}
+	if _, err := shell.Run(ctx, "ctr", "--address", dir.Socket(), "--namespace", "k8s.io", "images", "import", tar); err != nil {
+		return err
+	}
+	return os.WriteFile(mark, nil, 0o600)
 }
 
 // markOf names a tar by its path, size and time: the tars in question are only ever replaced by renaming.

@@ -77,9 +77,9 @@ func (c Cluster) killNode(ctx context.Context, n topology.Node) error {
 	return cgroup.Remove(ctx)
 }
 
-// StartNode switches a stopped node on again.
+// StartNode switches a stopped node on again. It has its extras still.
 func (c Cluster) StartNode(ctx context.Context, n topology.Node) error {
-	made, err := c.build(ctx)
+	made, err := c.build(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type Programs struct {
 
 // Programs builds what isn't built yet and says where it lies.
 func (c Cluster) Programs(ctx context.Context) (Programs, error) {
-	made, err := c.build(ctx)
+	made, err := c.build(ctx, nil)
 	if err != nil {
 		return Programs{}, err
 	}
@@ -39,7 +39,11 @@ func (c Cluster) Programs(ctx context.Context) (Programs, error) {
 			return Programs{}, err
 		}
 	}
-	return Programs{Kubernetes: made.kubernetes.Bin(), Etcd: releases, S3Server: filepath.Join(made.versitygw.Bin(), "versitygw")}, nil
+	server, err := builder.Ensure(ctx, build.Versitygw())
+	if err != nil {
+		return Programs{}, err
+	}
+	return Programs{Kubernetes: made.kubernetes.Bin(), Etcd: releases, S3Server: filepath.Join(server.Bin(), "versitygw")}, nil
 }
 
 // relink lets link point to target, at every moment to this or to what it did before.

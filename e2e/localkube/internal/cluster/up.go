@@ -27,6 +27,10 @@ type Options struct {
 	// NodeMonitorGracePeriod is how long a node may be silent until it is NotReady, such as "16s"; empty: as it is,
 	// and Kubernetes' default (50 s) in a new cluster.
 	NodeMonitorGracePeriod string
+	// Only are the extras that are built, and that nodes have; none: all (see Extras).
+	Only []string
+	// Images are tars of images that nodes get while they start (see Load).
+	Images []string
 }
 
 // Up makes the cluster run with at least that many nodes, all of them started and joined.
@@ -37,10 +41,14 @@ func (c Cluster) Up(ctx context.Context, options Options) error {
 	if options.Nodes < 1 || options.Nodes > topology.MaxNodes {
 		return fmt.Errorf("invalid --nodes %d: use 1 to %d", options.Nodes, topology.MaxNodes)
 	}
+	extras, err := orAll(options.Only)
+	if err != nil {
+		return err
+	}
 	if err := debian.Ensure(ctx, c.Log); err != nil {
 		return err
 	}
-	made, err := c.build(ctx)
+	made, err := c.build(ctx, extras)
 	if err != nil {
 		return err
 	}
@@ -59,6 +67,11 @@ func (c Cluster) up(ctx context.Context, options Options, made artifacts) error 
 	upstream, err := c.prepareMachine(ctx, mtu)
 	if err != nil {
 		return err
+	}
+	for _, tar := range options.Images {
+		if _, err := c.keep(tar); err != nil {
+			return err
+		}
 	}
 	settings := c.settings(made, mtu)
 	settings.HasUpstreamDNS = upstream
