@@ -301,6 +301,19 @@ func TestPodsOfAnEarlierClusterAreWrittenDown(t *testing.T) {
 	}
 }
 
+// No client has ever reached a seed: that of a restore which was given up is no sign, and goes.
+func TestASeedIsNoSignOfAnEarlierCluster(t *testing.T) {
+	for situation, w := range map[string]*world{
+		"it does not answer": nothing(3).newJoiner("f").pod("f", func(p *Pod) { p.Role = Seed }),
+		"it serves":          nothing(3).voter("f").pod("f", func(p *Pod) { p.Role = Seed }),
+	} {
+		d := decided(w.cluster(func(c *Cluster) { c.Existed = "its volumes exist" }).seen())
+		if m := d.Status.Members; d.Reason != "ClusterExisted" || len(m.Ready)+len(m.Unready)+len(d.Status.MemberDetails) > 0 {
+			t.Errorf("%s: it says %s, and the status names %v: nothing could begin once the Pod is gone", situation, d.Reason, m)
+		}
+	}
+}
+
 func TestWhoIsThere(t *testing.T) {
 	s := decided(healthy(3).size(4).silent("c").learner("d").unstarted("e").newJoiner("f").seen()).Status
 	want := v1beta2.ClusterStatus{

@@ -231,6 +231,9 @@ func phase(v *facts.View, s *step.Step) v1beta2.ClusterPhase {
 // listMembers fills in who the members are and which of them serve.
 func listMembers(v *facts.View, st *v1beta2.ClusterStatus) {
 	for _, m := range v.List {
+		if isNoSign(v, v.PodOf[m.Name]) {
+			continue
+		}
 		d := v1beta2.MemberDetail{Name: m.Name, ID: fmt.Sprintf("%016x", m.ID), Role: v1beta2.MemberVoter, Unmanaged: m.IsUnmanaged()}
 		if d.Name == "" || len(d.Name) > maxMemberName || isListed(st.MemberDetails, d.Name) {
 			d.Name = d.ID
@@ -260,15 +263,21 @@ func listMembers(v *facts.View, st *v1beta2.ClusterStatus) {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if !v.IsMember(p.Name) && v.Serves(p) {
+		switch {
+		case v.IsMember(p.Name), isNoSign(v, p):
+		case v.Serves(p):
 			st.Members.Ready = append(st.Members.Ready, p.Name)
-			continue
-		}
-		if !v.IsMember(p.Name) && p.DeletingSince.IsZero() {
+		case p.DeletingSince.IsZero():
 			st.Members.Unready = append(st.Members.Unready, p.Name)
 		}
 	}
 	st.ReadyMembers = fmt.Sprintf("%d/%d", len(st.Members.Ready), ownSize(v))
+}
+
+// isNoSign reports whether a Pod shows of no cluster that it existed: no client has ever reached
+// a seed, and a restore that was given up deletes its own.
+func isNoSign(v *facts.View, p *facts.Pod) bool {
+	return v.Cluster.Existed != "" && p != nil && p.Role == facts.Seed
 }
 
 // maxMemberName is how long a host name may be (RFC 1035); a member's name is part of one.
