@@ -79,8 +79,7 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{Root: root, out: o.Out, keep: o.Keep, scheme: runtime.NewScheme(), since: time.Now()}
-	fmt.Fprintln(o.Out, "building the operators' images: seconds, or minutes if nothing is cached")
-	built, err := images.Build(ctx, root)
+	built, err := images.Build(ctx, root, o.Out)
 	if err != nil {
 		return nil, err
 	}

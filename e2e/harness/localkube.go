@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 )
 
 // nodeMonitorGracePeriod is how long a node may be silent until it is NotReady:
@@ -57,8 +59,10 @@ func (l *Localkube) lock(ctx context.Context) error {
 
 func newLocalkube(ctx context.Context, root string, out io.Writer) (*Localkube, error) {
 	l := &Localkube{program: filepath.Join(root, "bin", "localkube"), out: out}
-	_, err := run(ctx, filepath.Join(root, "e2e"), []string{"GOWORK=off"}, "go", "build", "-o", l.program, "./localkube")
-	return l, err
+	return l, gobuild.Build{
+		What: "building localkube", Dir: filepath.Join(root, "e2e"), Env: append(os.Environ(), "GOWORK=off"),
+		Packages: []string{"./localkube"}, Output: l.program, Out: out,
+	}.Run(ctx)
 }
 
 func (l *Localkube) kubeconfig(ctx context.Context) (string, error) {

@@ -16,13 +16,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
 	"github.com/etcd-operators/etcd-operators/shared/version"
 )
@@ -58,6 +58,8 @@ type Target struct {
 	Arch string
 	// Version is what the program calls itself, such as v1.2.3; empty: (devel).
 	Version string
+	// Out is told how far its build is; nil: nobody is.
+	Out io.Writer
 }
 
 var launcher = Program{"shared", "./cmd/etcd-launcher"}
@@ -103,9 +105,10 @@ type Image struct {
 	Changed bool
 }
 
-// Build builds every image from the repository at root into root/out/images.
-func Build(ctx context.Context, root string) ([]Image, error) {
-	return buildAll(ctx, root, recipes, "")
+// Build builds every image from the repository at root into root/out/images. Out is told how far
+// it is; nil: nobody is.
+func Build(ctx context.Context, root string, out io.Writer) ([]Image, error) {
+	return buildAll(ctx, root, recipes, Target{Arch: runtime.GOARCH, Out: out})
 }
 
 // BuildProducts builds the images that users run from the sources at root into root/out/images,
@@ -115,13 +118,13 @@ func BuildProducts(ctx context.Context, root, version string) ([]Image, error) {
 	for i, r := range tagged {
 		tagged[i].Ref = path.Join(path.Dir(r.Ref), r.Name()) + ":" + version
 	}
-	return buildAll(ctx, root, tagged, version)
+	return buildAll(ctx, root, tagged, Target{Arch: runtime.GOARCH, Version: version})
 }
 
-func buildAll(ctx context.Context, root string, recipes []Recipe, version string) ([]Image, error) {
+func buildAll(ctx context.Context, root string, recipes []Recipe, target Target) ([]Image, error) {
 	var all []Image
 	for _, r := range recipes {
-		img, err := r.build(ctx, root, version)
+		img, err := r.build(ctx, root, target)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", r.Ref, err)
 		}
@@ -130,14 +133,14 @@ func buildAll(ctx context.Context, root string, recipes []Recipe, version string
 	return all, nil
 }
 
-func (r Recipe) build(ctx context.Context, root, version string) (Image, error) {
+func (r Recipe) build(ctx context.Context, root string, target Target) (Image, error) {
 	if err := NeedCACertificates(); err != nil {
 		return Image{}, err
 	}
 	out := filepath.Join(root, "out")
 	programs := filepath.Join(out, "bin")
 	for name, p := range r.Programs {
-		if err := p.Compile(ctx, root, filepath.Join(programs, name), Target{Arch: runtime.GOARCH, Version: version}); err != nil {
+		if err := p.Compile(ctx, root, filepath.Join(programs, name), target); err != nil {
 			return Image{}, err
 		}
 	}
@@ -175,13 +178,12 @@ func (p Program) Compile(ctx context.Context, root, binary string, target Target
 	if target.Version != "" {
 		flags += " " + version.LinkerFlag(target.Version)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags="+Tags, "-trimpath", "-buildvcs=false", "-ldflags="+flags, "-o", binary, p.Package)
-	cmd.Dir = filepath.Join(root, p.Module)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s in %s for %s: %w\n%s", p.Package, p.Module, target.Arch, err, output)
-	}
-	return nil
+	return gobuild.Build{
+		What: "building " + filepath.Base(binary), Dir: filepath.Join(root, p.Module), Output: binary, Packages: []string{p.Package},
+		Env:   append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0"),
+		Flags: []string{"-tags=" + Tags, "-trimpath", "-buildvcs=false", "-ldflags=" + flags},
+		Out:   target.Out,
+	}.Run(ctx)
 }
 
 func keyFile(tar string) string { return tar + ".key" }

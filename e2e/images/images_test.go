@@ -31,7 +31,7 @@ func TestImagesHoldProgramsAndCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := Build(t.Context(), root)
+	built, err := Build(t.Context(), root, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

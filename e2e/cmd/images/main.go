@@ -32,7 +32,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	all, err := images.Build(ctx, root)
+	all, err := images.Build(ctx, root, os.Stdout)
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/lockfile"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/progress"
-	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/shell"
 )
 
 // formatVersion is part of every key: raise it when the same inputs are to give another output.
@@ -34,8 +34,6 @@ const (
 	parallel = "2"
 	// stepTimeout bounds one go build: the largest takes 8 minutes on two busy cores.
 	stepTimeout = 45 * time.Minute
-	// heartbeat is how often a running build says that it still runs.
-	heartbeat = 30 * time.Second
 )
 
 // Builder makes outputs.
@@ -123,10 +121,11 @@ func (b Builder) step(ctx context.Context, module, into string, step Step, what 
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	stop := b.beat(what)
-	defer stop()
-	argv := []string{"go", "build", "-p", parallel, "-trimpath", "-ldflags", step.LDFlags, "-o", into + "/"}
-	if _, err := (shell.Cmd{Argv: append(argv, step.Packages...), Dir: module, Env: environment(os.Environ())}).Run(ctx); err != nil {
+	err := gobuild.Build{
+		What: "building " + what, Dir: module, Env: environment(os.Environ()), Output: into + "/", Packages: step.Packages,
+		Flags: []string{"-p", parallel, "-trimpath", "-ldflags", step.LDFlags}, Out: b.Log.Out(),
+	}.Run(ctx)
+	if err != nil {
 		return err
 	}
 	for from, to := range step.Rename {
@@ -135,29 +134,6 @@ func (b Builder) step(ctx context.Context, module, into string, step Step, what 
 		}
 	}
 	return nil
-}
-
-// beat says now and then that what is still being built, until the returned function is called.
-func (b Builder) beat(what string) (stop func()) {
-	quit, ended := make(chan struct{}), make(chan struct{})
-	start := time.Now()
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(heartbeat)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-ticker.C:
-				b.Log.Printf("still building %s (%s)", what, time.Since(start).Round(time.Second))
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-ended
-	}
 }
 
 // environment is the caller's without what would make the output depend on it: a workspace, flags, another target.

@@ -20,6 +20,9 @@ func New(out io.Writer) *Log {
 	return &Log{out: out, start: time.Now()}
 }
 
+// Out is where lines go, for what shows its progress in another way meanwhile.
+func (l *Log) Out() io.Writer { return l.out }
+
 // Printf prints one line; the format needs no newline.
 func (l *Log) Printf(format string, args ...any) {
 	l.mu.Lock()

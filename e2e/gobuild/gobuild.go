@@ -1,0 +1,128 @@
+// Package gobuild runs go build and shows how far it is: with empty caches it takes minutes.
+package gobuild
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// patience is how long a build may take before it is counted what is left to do.
+const patience = 3 * time.Second
+
+// waitDelay is how long a killed build's pipes may stay open before they are closed under it.
+const waitDelay = 2 * time.Second
+
+// Build is one call of go build.
+type Build struct {
+	// What is built, in words.
+	What string
+	// Dir is the folder of the module, and Env the whole environment; nil: the caller's.
+	Dir string
+	Env []string
+	// Flags are those of go build that decide what is built, Packages the packages, and Output
+	// is its -o.
+	Flags, Packages []string
+	Output          string
+	// Out is told how far a build is that takes longer: a bar if it is a terminal, else a line
+	// now and then; nil: nobody is.
+	Out io.Writer
+}
+
+// Run builds. Its error has what go build said.
+func (b Build) Run(ctx context.Context) error {
+	bar := newBar(b.Out, b.What)
+	counting, cancel := context.WithCancel(ctx)
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		select {
+		case <-counting.Done():
+		case <-time.After(patience):
+			if left, err := b.count(counting); err == nil { // else the build fails, too
+				bar.expect(left)
+			}
+		}
+	}()
+	cmd := b.command(ctx, "build", "-v", "-o", b.Output)
+	said := &lines{each: func(string) { bar.add() }}
+	cmd.Stdout, cmd.Stderr = said, said
+	err := cmd.Run()
+	cancel()
+	<-counted
+	bar.end()
+	if err != nil {
+		return b.failure(ctx, err, said.rest.String())
+	}
+	return nil
+}
+
+// command is go with a subcommand, its own flags, and those of the build.
+func (b Build) command(ctx context.Context, sub string, own ...string) *exec.Cmd {
+	args := append([]string{sub}, own...)
+	args = append(append(args, b.Flags...), b.Packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = b.Dir, b.Env, waitDelay
+	return cmd
+}
+
+// failure says what failed, and the end of what it said.
+func (b Build) failure(ctx context.Context, err error, said string) error {
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+	}
+	const most = 2000 // characters: enough for a compiler's last lines
+	if said = strings.TrimSpace(said); len(said) > most {
+		said = "..." + said[len(said)-most:]
+	}
+	return fmt.Errorf("go build %s in %s: %w\n%s", strings.Join(b.Packages, " "), b.Dir, err, said)
+}
+
+// stale is go list's template for a package that is not in the cache. Of one whose program is
+// there, nothing else is needed.
+const stale = `{{if and .Stale (ne .StaleReason "not installed but available in build cache")}}{{.ImportPath}}{{end}}`
+
+// count is how many packages are still to be compiled. It loads the modules that are missing.
+func (b Build) count(ctx context.Context) (int, error) {
+	cmd := b.command(ctx, "list", "-deps", "-f", stale)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return 0, b.failure(ctx, err, said.String())
+	}
+	return len(strings.Fields(out.String())), nil
+}
+
+// lines counts go build's lines that name a package, and keeps the others.
+type lines struct {
+	each func(pkg string)
+
+	partial []byte
+	rest    bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.partial = append(l.partial, p...)
+	for {
+		n, line, err := bufio.ScanLines(l.partial, false)
+		if n == 0 || err != nil {
+			return len(p), err
+		}
+		l.take(string(line))
+		l.partial = l.partial[n:]
+	}
+}
+
+func (l *lines) take(line string) {
+	if line == "" || strings.ContainsAny(line, " \t:") {
+		fmt.Fprintln(&l.rest, line)
+		return
+	}
+	l.each(line)
+}
