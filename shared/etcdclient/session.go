@@ -62,6 +62,8 @@ type Session struct {
 	mu     sync.Mutex
 	token  string
 	issued time.Time
+	// former is a token that was discarded. It may be good still.
+	former string
 	// powerless is true when the token's user is known not to have the role root.
 	powerless bool
 	// wrong is the digest of the credentials that etcd refused, at wrongAt.
@@ -171,7 +173,10 @@ func (s *Session) Ask(ctx context.Context, conn grpc.ClientConnInterface, questi
 	if denied == nil && !s.mayAll() {
 		return a.refused(errPowerless)
 	}
-	a.NeedsLogin = denied != nil && !a.Reached && !a.Read
+	if denied != nil && !a.Read {
+		a.NeedsLogin = !a.Reached
+		s.revive()
+	}
 	return a
 }
 
@@ -292,7 +297,7 @@ func (s *Session) authenticated(digest [sha256.Size]byte, token string, err erro
 	defer s.mu.Unlock()
 	switch {
 	case err == nil:
-		s.token, s.issued, s.powerless = token, time.Now(), false
+		s.token, s.issued, s.former, s.powerless = token, time.Now(), "", false
 		return nil
 	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
 		s.token, s.powerless = "", false // it was disabled just now
@@ -313,7 +318,7 @@ func (s *Session) mayAll() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.powerless && time.Since(s.issued) > wrongPause {
-		s.token, s.powerless = "", false
+		s.former, s.token, s.powerless = s.token, "", false
 	}
 	return !s.powerless
 }
@@ -330,7 +335,7 @@ func (s *Session) wasWrong(digest [sha256.Size]byte) bool {
 	return s.wrong == digest && time.Since(s.wrongAt) < wrongPause
 }
 
-// discard forgets a token that nobody answers to, or that a learner refuses, which may
+// discard sets a token aside that nobody answers to, or that a learner refuses, which may
 // have come by a snapshot and can't give another one. A voter is then asked for one that
 // all know. (A member waits, without a word, until it has applied the log up to where a
 // token was made, which one that was restored does not reach: tokenSimple in etcd's
@@ -339,7 +344,24 @@ func (s *Session) discard(used string) {
 	if s == nil || used == "" || s.isFresh() {
 		return
 	}
-	s.forget(used)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.token == used {
+		s.former, s.token, s.powerless = used, "", false
+	}
+}
+
+// revive shows a token again that was set aside, from the next question on: a member without a
+// quorum asks for one and can give no other, and nobody may have answered for another reason.
+func (s *Session) revive() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.token == "" {
+		s.token, s.former = s.former, ""
+	}
 }
 
 // forget shows a token no longer.
