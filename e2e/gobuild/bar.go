@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// width is that of the bar, in characters.
-	width = 30
+	// width is that of the bar, and columns that of a terminal that does not tell, in characters.
+	width, columns = 20, 80
 	// redraw is how often a terminal is drawn anew at most.
 	redraw = 200 * time.Millisecond
 	// tenths are the parts after each of which who is no terminal gets a line.
@@ -24,11 +24,12 @@ const (
 
 // bar shows how many of some packages are compiled. The last ones are programs, which are linked.
 type bar struct {
-	out      io.Writer
-	terminal bool
-	what     string
-	now      func() time.Time
-	begun    time.Time
+	out io.Writer
+	// columns are those of a terminal; 0: it is none.
+	columns int
+	what    string
+	now     func() time.Time
+	begun   time.Time
 
 	mu sync.Mutex
 	// total is 0 until it is known; told is the tenth that was told last, drawn when a terminal was.
@@ -38,8 +39,14 @@ type bar struct {
 
 // newBar shows nothing until it is known how much there is to do.
 func newBar(out io.Writer, what string) *bar {
-	f, ok := out.(*os.File)
-	return &bar{out: out, terminal: ok && term.IsTerminal(int(f.Fd())), what: what, now: time.Now, begun: time.Now()}
+	b := &bar{out: out, what: what, now: time.Now, begun: time.Now()}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		b.columns = columns
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			b.columns = n
+		}
+	}
+	return b
 }
 
 // expect says how many packages are left.
@@ -51,7 +58,7 @@ func (b *bar) expect(left int) {
 	}
 	b.total = b.done + left
 	b.told = b.done * tenths / b.total
-	if !b.terminal {
+	if b.columns == 0 {
 		fmt.Fprintf(b.out, "%s: %d packages to compile\n", b.what, b.total)
 	}
 }
@@ -65,7 +72,7 @@ func (b *bar) add() {
 		return
 	}
 	b.done = min(b.done, b.total)
-	if !b.terminal {
+	if b.columns == 0 {
 		if tenth := b.done * tenths / b.total; tenth > b.told {
 			b.told = tenth
 			fmt.Fprintf(b.out, "%s: %s\n", b.what, b.state())
@@ -75,7 +82,8 @@ func (b *bar) add() {
 	if now := b.now(); now.Sub(b.drawn) >= redraw || b.done == b.total {
 		b.drawn = now
 		full := b.done * width / b.total
-		fmt.Fprintf(b.out, "\r\x1b[K%s [%s%s] %s", b.what, strings.Repeat("#", full), strings.Repeat(".", width-full), b.state())
+		line := fmt.Sprintf("%s [%s%s] %s", b.what, strings.Repeat("#", full), strings.Repeat(".", width-full), b.state())
+		fmt.Fprintf(b.out, "\r\x1b[K%.*s", b.columns-1, line) // one that is too long would stay
 	}
 }
 
@@ -95,7 +103,7 @@ func (b *bar) state() string {
 
 // end leaves the line of a terminal.
 func (b *bar) end() {
-	if b.terminal && b.total > 0 {
+	if b.columns > 0 && b.total > 0 {
 		fmt.Fprintln(b.out)
 	}
 }

@@ -57,7 +57,7 @@ func (b Build) Run(ctx context.Context) error {
 	<-counted
 	bar.end()
 	if err != nil {
-		return b.failure(ctx, err, said.rest.String())
+		return b.failure(ctx, err, said.rest.String()+string(said.partial))
 	}
 	return nil
 }

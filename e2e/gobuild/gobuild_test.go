@@ -86,18 +86,23 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// A terminal has one line, which is drawn anew.
+// A terminal has one line, which is drawn anew, and no longer than it is wide.
 func TestBarOnATerminal(t *testing.T) {
-	var out bytes.Buffer
-	b := newBar(&out, "building m")
-	b.terminal = true
-	b.now = func() time.Time { return b.begun.Add(time.Duration(b.done) * time.Second) }
-	b.expect(4)
-	b.add()
-	b.add()
-	b.end()
-	if want := "\r\x1b[Kbuilding m [#######.......................] 25 % after 1s, about 3s left\r\x1b[Kbuilding m [###############...............] 50 % after 2s, about 2s left\n"; out.String() != want {
-		t.Errorf("it draws %q, want %q", out.String(), want)
+	for columns, want := range map[int]string{
+		80: "\r\x1b[Kbuilding m [#####...............] 25 % after 1s, about 3s left\r\x1b[Kbuilding m [##########..........] 50 % after 2s, about 2s left\n",
+		20: "\r\x1b[Kbuilding m [#####..\r\x1b[Kbuilding m [#######\n",
+	} {
+		var out bytes.Buffer
+		b := newBar(&out, "building m")
+		b.columns = columns
+		b.now = func() time.Time { return b.begun.Add(time.Duration(b.done) * time.Second) }
+		b.expect(4)
+		b.add()
+		b.add()
+		b.end()
+		if out.String() != want {
+			t.Errorf("with %d columns it draws %q, want %q", columns, out.String(), want)
+		}
 	}
 }
 
