@@ -74,6 +74,19 @@ func (c *EtcdCluster) ClientTLSSecret() string {
 	return c.Name + "-client-tls"
 }
 
+// ClientCommonName is the common name in that certificate, and so the etcd user that its holder
+// is where authentication is enabled; "" if it has none, or none is issued.
+func (c *EtcdCluster) ClientCommonName() string {
+	issued := c.Spec.Issued()
+	switch {
+	case issued == nil:
+		return ""
+	case issued.ClientCommonName != nil:
+		return *issued.ClientCommonName
+	}
+	return c.Name + "-client"
+}
+
 // CATLSSecret is the Secret with the key of the cluster's own CA; "" if it has none.
 func (c *EtcdCluster) CATLSSecret() string {
 	if c.Spec.TLS == nil || c.Spec.TLS.Auto == nil {

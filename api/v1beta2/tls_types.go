@@ -66,6 +66,13 @@ type IssuedTLS struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([*][.])?[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[0-9A-Fa-f.:]+$')",message="a server name is a DNS name or an IP address: set it without scheme and port, such as etcd.example.com"
 	ServerNames []string `json:"serverNames,omitempty"`
+	// The common name of the certificate in <cluster>-client-tls: the etcd user that its holder
+	// is where authentication is enabled. Empty: it has none. Programs that speak JSON with
+	// etcd (Patroni, APISIX) need that, and log in with a password. Default <cluster>-client.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self != 'root'",message="clientCommonName is for applications, and root is etcd's administrator: set the name of another etcd user"
+	ClientCommonName *string `json:"clientCommonName,omitempty"`
 }
 
 // AutoTLS makes the operator the certificate authority (CA) of the cluster. Its key is in

@@ -134,13 +134,18 @@ func (t *target) explain(consumer traits) {
 	if t.cluster.Spec.RootSecret() != "" {
 		if consumer.password != "" {
 			t.note("etcd's authentication is enabled: create a user with a password and the roles that are needed, and set %s.", consumer.password)
-			if t.isSecure() {
-				t.note("By its JSON gateway, which is used here, etcd then refuses certificates with a common name. That of the Secret above has one: issue another one without, of the same CA.")
+			issued := t.cluster.Spec.Issued()
+			switch {
+			case !t.isSecure() || issued != nil && t.cluster.ClientCommonName() == "":
+			case issued != nil:
+				t.note("By its JSON gateway, which is used here, etcd then refuses certificates with a common name: set TLS.*.clientCommonName of the EtcdCluster to \"\".")
+			default:
+				t.note("By its JSON gateway, which is used here, etcd then refuses certificates with a common name: issue one without.")
 			}
 			return
 		}
-		if secret := t.cluster.ClientTLSSecret(); secret != "" {
-			t.note("etcd's authentication is enabled: create the user %s-client, the common name of that certificate, with the roles that are needed.", t.cluster.Name)
+		if name := t.cluster.ClientCommonName(); name != "" {
+			t.note("etcd's authentication is enabled: create the user %s, the common name of that certificate, with the roles that are needed.", name)
 			return
 		}
 		t.note("etcd's authentication is enabled: create a user with the roles that are needed.")

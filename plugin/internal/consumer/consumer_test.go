@@ -64,6 +64,12 @@ func TestConfig(t *testing.T) {
 func TestSettings(t *testing.T) {
 	authenticated := secure()
 	authenticated.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: "etcd-root"}
+	named, nameless := secure(), secure()
+	for c, name := range map[*v1beta2.EtcdCluster]string{named: "app", nameless: ""} {
+		c.Spec.Auth = authenticated.Spec.Auth
+		c.Spec.TLS = c.Spec.TLS.DeepCopy()
+		c.Spec.Issued().ClientCommonName = &name
+	}
 	domain := cluster()
 	domain.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".cluster.local"}
 	byHand := cluster()
@@ -81,7 +87,9 @@ func TestSettings(t *testing.T) {
 		"authentication":           {authenticated, "env", Settings{}, "create the user example-client"},
 		"a password for Patroni":   {authenticated, "patroni", Settings{}, "set etcd3.username and etcd3.password"},
 		"a password for APISIX":    {authenticated, "apisix", Settings{}, "set deployment.etcd.user and deployment.etcd.password"},
-		"no common name":           {authenticated, "patroni", Settings{}, "refuses certificates with a common name"},
+		"a common name":            {authenticated, "patroni", Settings{}, `refuses certificates with a common name: set TLS.*.clientCommonName of the EtcdCluster to ""`},
+		"another common name":      {named, "env", Settings{}, "create the user app, the common name"},
+		"no common name":           {nameless, "env", Settings{}, "enabled: create a user with the roles that are needed"},
 		"a domain":                 {domain, "env", Settings{}, "http://example-client.databases.svc.cluster.local:2379"},
 		"static certificates":      {byHand, "env", Settings{}, "Issue the client's certificate yourself, from a CA in the Secret server."},
 		"kamaji without a CA":      {byHand, "kamaji", Settings{}, "only a cluster with spec.TLS.auto has it"},
@@ -93,5 +101,8 @@ func TestSettings(t *testing.T) {
 		if !strings.Contains(got, row.want) {
 			t.Errorf("%s: %s, want %s", name, got, row.want)
 		}
+	}
+	if got, err := Config(nameless, "patroni", Settings{}); err != nil || strings.Contains(got, "common name") {
+		t.Errorf("there is nothing to say of a common name: %s, %v", got, err)
 	}
 }

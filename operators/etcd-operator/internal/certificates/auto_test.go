@@ -91,6 +91,9 @@ func TestAutoRenews(t *testing.T) {
 			in.cluster.Spec.Issued().CertificateLifetime = &metav1.Duration{Duration: 1000 * time.Hour * 24}
 		}, "", ""},
 		"another name":     {func(in *input) { in.cluster.Spec.Issued().ServerNames = []string{"etcd.example.com", "192.0.2.1"} }, "x-server-tls", ""},
+		"another user":     {func(in *input) { in.cluster.Spec.Issued().ClientCommonName = new("app") }, "x-client-tls", ""},
+		"no user":          {func(in *input) { in.cluster.Spec.Issued().ClientCommonName = new("") }, "x-client-tls", ""},
+		"the same user":    {func(in *input) { in.cluster.Spec.Issued().ClientCommonName = new("x-client") }, "", ""},
 		"another domain":   {func(in *input) { in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".example.org."} }, "x-peer-tls x-server-tls", facts.CertificatesInvalid},
 		"the same domain":  {func(in *input) { in.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: ".cluster.local"} }, "", ""},
 		"a Secret is gone": {func(in *input) { in.kept[applications] = nil }, "x-client-tls", facts.CertificatesPending},
@@ -291,6 +294,10 @@ func TestNames(t *testing.T) {
 		if names, addresses := namesOf(c, r); len(names)+len(addresses) > 0 {
 			t.Errorf("%s is for %v, %v", r, names, addresses)
 		}
+	}
+	c.Spec.Issued().ClientCommonName = new("")
+	if names, addresses := namesOf(c, applications); len(names) != 1 || names[0] != "x-client" || len(addresses) > 0 {
+		t.Errorf("the certificate without a common name is for %v, %v", names, addresses)
 	}
 	if host := hosts(c, peer)[0]; host != member.Host(c, "x-0123456789") {
 		t.Errorf("the member is %s", host)

@@ -119,6 +119,15 @@ func TestCertManager(t *testing.T) {
 		t.Errorf("the Certificate is for %v", names)
 	}
 
+	// What identifies applications, and that nothing does.
+	for _, name := range []string{"app", ""} {
+		b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Issued().ClientCommonName = &name })
+		b.keep()
+		if got := b.request(applications).Object["spec"].(map[string]any); got["commonName"] != name || (name == "") != (got["dnsNames"] != nil) {
+			t.Errorf("with the name %q the Certificate is %v", name, got)
+		}
+	}
+
 	// The user asks for new ones.
 	b.update(func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{v1beta2.AnnotationRenew: "1"} })
 	was := string(b.secret("x-peer-tls").Data[common.cert])

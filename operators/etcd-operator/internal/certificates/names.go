@@ -25,10 +25,14 @@ func domain(c *v1beta2.EtcdCluster) string {
 }
 
 // namesOf are the names and addresses in a certificate that is issued. Members' names
-// are drawn when they are made, so that theirs is one for all.
+// are drawn when they are made, so that theirs is one for all. One without a common name has
+// another: RFC 5280 and cert-manager ask for one of the two.
 func namesOf(c *v1beta2.EtcdCluster, r role) (names []string, addresses []net.IP) {
 	if r != peer && r != server {
-		return nil, nil
+		if subject(c, r) == "" {
+			names = []string{c.Name + "-" + string(r)}
+		}
+		return names, nil
 	}
 	headless := member.PeerServiceName(c.Name) + "." + c.Namespace + ".svc"
 	names = []string{"*." + headless, "*." + headless + "." + domain(c)}

@@ -42,7 +42,7 @@ func wantedRequest(c *v1beta2.EtcdCluster, r role) map[string]any {
 	}
 	spec := map[string]any{
 		"secretName": issuedName(c, r),
-		"commonName": subject(c, r),
+		"commonName": subject(c, r), // empty is none
 		"duration":   c.Spec.Issued().Lifetime().String(),
 		"usages":     append(allowed, "client auth"),
 		"privateKey": map[string]any{"algorithm": "ECDSA", "size": int64(256), "rotationPolicy": "Always"},

@@ -53,11 +53,15 @@ func secretOf(c *v1beta2.EtcdCluster, r role) string {
 	}
 }
 
-// subject is the common name of a certificate that is issued. That of the operator is
-// etcd's own administrator, so that etcd's authentication lets it through.
+// subject is the common name of a certificate that is issued; that of applications may be
+// empty. That of the operator is etcd's own administrator, so that etcd's authentication lets it
+// through.
 func subject(c *v1beta2.EtcdCluster, r role) string {
-	if r == operator {
+	switch r {
+	case operator:
 		return v1beta2.DefaultRootUser
+	case applications:
+		return c.ClientCommonName()
 	}
 	return c.Name + "-" + string(r)
 }

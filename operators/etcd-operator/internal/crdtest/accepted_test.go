@@ -43,7 +43,7 @@ func TestAccepted(t *testing.T) {
 		"peer TLS only":     {Reason: "members may speak TLS among themselves alone", Spec: `{TLS: {static: {member: {peerSecret: peer}}}}`},
 		"full TLS":          {Reason: "as in the predecessor's documentation", Spec: `{TLS: {static: {member: {peerSecret: peer, serverSecret: server}, operatorSecret: client}}}`},
 		"issued TLS":        {Reason: "nothing more need be said", Spec: `{TLS: {auto: {}}}`},
-		"issued TLS, all":   {Reason: "all that may be said", Spec: `{TLS: {auto: {certificateLifetime: 1h, caLifetime: 24h, caOverlap: 0s, serverNames: [etcd.example.com, "*.example.com", 192.0.2.1, "2001:db8::1"]}, minVersion: TLS1.2, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]}}`},
+		"issued TLS, all":   {Reason: "all that may be said", Spec: `{TLS: {auto: {certificateLifetime: 1h, caLifetime: 24h, caOverlap: 0s, serverNames: [etcd.example.com, "*.example.com", 192.0.2.1, "2001:db8::1"], clientCommonName: app}, minVersion: TLS1.2, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]}}`},
 		"cert-manager":      {Reason: "an Issuer of the namespace", Spec: `{TLS: {certManager: {issuerRef: {name: ca}}}}`},
 		"cert-manager, all": {Reason: "a ClusterIssuer, or one of somebody else's", Spec: `{TLS: {certManager: {issuerRef: {name: ca, kind: ClusterIssuer, group: example.com}, certificateLifetime: 2160h, caOverlap: 30m}, minVersion: TLS1.3}}`},
 		"RSA":               {Reason: "static certificates may have RSA keys", Spec: `{TLS: {static: {member: {peerSecret: peer}}, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]}}`},
