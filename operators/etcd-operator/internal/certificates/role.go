@@ -62,6 +62,7 @@ func subject(c *v1beta2.EtcdCluster, r role) string {
 		return v1beta2.DefaultRootUser
 	case applications:
 		return c.ClientCommonName()
+	case peer, server:
 	}
 	return c.Name + "-" + string(r)
 }
