@@ -154,7 +154,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 		"two of three are a quorum": {
 			reason: "the third is replaced as any lost member",
 			seen:   resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)),
-			do:     exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
+			do:     exactly(LatchClusterID{ClusterID: theCluster, Index: theApplied}), because: "Bootstrapped",
 		},
 		"members of two clusters are none": {
 			reason: "S1",
@@ -185,7 +185,7 @@ func TestVolumesAreAdopted(t *testing.T) {
 			reason: "the others follow it",
 			seen: resumed(3, "a", "b").running("a", answering("a", listed("a", "b", "c"), true)).running("b", answering("b", listed("a", "b", "c"), true)).
 				pod("x-b", func(p *Pod) { p.Version = "3.6.99" }).cluster(func(c *Cluster) { c.Version, c.WantedVersion = "3.6.99", "3.6.99" }),
-			do: exactly(LatchClusterID{ClusterID: theCluster}), because: "Bootstrapped",
+			do: exactly(LatchClusterID{ClusterID: theCluster, Index: theApplied}), because: "Bootstrapped",
 		},
 	}.run(t)
 }

@@ -156,7 +156,7 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case action.LatchClusterID:
 		err := w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a cluster id is latched")
-			c.clusterID = a.ClusterID
+			c.clusterID, c.index = a.ClusterID, a.Index
 		})
 		if err == nil {
 			w.latch(a.ClusterID)

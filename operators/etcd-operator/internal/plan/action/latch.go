@@ -19,8 +19,10 @@ type RecordBootstrap struct {
 	Version string
 }
 
-// LatchClusterID latches the cluster id that the seed reports (S1).
-type LatchClusterID struct{ ClusterID uint64 }
+// LatchClusterID latches the cluster id that the seed reports (S1), or members on adopted
+// volumes. Nobody knows for how long these have run this minor: Index is raft's index now, and 0
+// of a cluster that has just begun (see VersionIndex).
+type LatchClusterID struct{ ClusterID, Index uint64 }
 
 // RecordVersion latches in the status which version the cluster runs, and the one that
 // its members move to from now on; Target is empty if they move no more. Index is raft's
@@ -103,7 +105,9 @@ func (a RecordBootstrap) record(s *v1beta2.ClusterStatus) {
 
 func (a LatchClusterID) traits() traits { return traits{kind: "LatchClusterID", record: a.record} }
 
-func (a LatchClusterID) record(s *v1beta2.ClusterStatus) { s.ClusterID = facts.HexID(a.ClusterID) }
+func (a LatchClusterID) record(s *v1beta2.ClusterStatus) {
+	s.ClusterID, s.VersionIndex = facts.HexID(a.ClusterID), int64(a.Index)
+}
 
 func (a RecordVersion) traits() traits { return traits{kind: "RecordVersion", record: a.record} }
 

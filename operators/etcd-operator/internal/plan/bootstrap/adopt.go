@@ -138,7 +138,7 @@ func LatchAdopted(v *facts.View) *step.Step {
 		if runs := observedVersion(v); runs != "" {
 			return step.Do(action.RecordBootstrap{Bootstrap: *b, Version: runs}, v1beta2.ClusterReasonVolumesAdopted, fmt.Sprintf("corrected the recorded version: members on the adopted PVCs run etcd %s, and none runs %s", runs, v.Cluster.Version)).Announced()
 		}
-		return step.Do(action.LatchClusterID{ClusterID: id}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
+		return step.Do(action.LatchClusterID{ClusterID: id, Index: max(v.Applied, 1)}, v1beta2.ClusterReasonBootstrapped, fmt.Sprintf("a quorum of members on the adopted PVCs serves cluster %016x", id))
 	}
 	if isVersionCorrected(v) {
 		return step.Do(action.RecordBootstrap{Bootstrap: *b, Version: v.Cluster.WantedVersion}, v1beta2.ClusterReasonVolumesAdopted, "corrected the recorded version: the adopted PVCs start with etcd "+v.Cluster.WantedVersion).Announced()

@@ -94,8 +94,9 @@ type Cluster struct {
 	// no Target. It does not grow beyond that until all members run Target.
 	UpgradeSize int
 	// VersionIndex is raft's index when the last member came to the minor of Version, or
-	// came back to it half-way to an earlier one; 0 if all began with it, or came to it
-	// from a later one, or if what there was of an earlier one is left behind.
+	// came back to it half-way to an earlier one, or when their volumes were adopted; 0 if all
+	// began with it, or came to it from a later one, or if what there was of an earlier one is
+	// left behind.
 	VersionIndex uint64
 	// WantedVersion is spec.version without a leading v; if that is empty, Target or
 	// Version.
