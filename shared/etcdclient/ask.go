@@ -190,7 +190,7 @@ func (c Client) askEtcd(ctx context.Context, e Endpoint, d *dialer) Answer {
 func (a Answer) refused(err error) Answer {
 	var why *RefusedError
 	if errors.As(err, &why) {
-		a.Refused, a.RefusedBecause, a.Trouble = why.Refusal, why.Err.Error(), ""
+		a.Refused, a.RefusedBecause, a.Trouble, a.NeedsLogin = why.Refusal, why.Err.Error(), "", false
 	}
 	return a
 }
@@ -228,12 +228,16 @@ func (c Client) questions(ctx context.Context, e Endpoint, conn *clientv3.Client
 		}
 	}
 	read := canRead(readErr)
-	if wantsToken(statusErr) && rpctypes.ErrorDesc(readErr) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNotSupportedForLearner) {
+	learner := rpctypes.ErrorDesc(readErr) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNotSupportedForLearner)
+	if wantsToken(statusErr) && learner {
 		// It has the token of the others, or none; it can't give one itself.
 		SessionOf(ctx).discard(used)
 	}
 	if statusErr != nil {
-		return Answer{Err: rpctypes.Error(statusErr).Error(), Trouble: d.trouble(statusErr), Read: read}, denied
+		return Answer{
+			Err: rpctypes.Error(statusErr).Error(), Trouble: d.trouble(statusErr), Read: read,
+			NeedsLogin: wantsToken(statusErr) && !read && !learner,
+		}, denied
 	}
 	alarms, complaints := parseAlarms(status.GetErrors())
 	return Answer{

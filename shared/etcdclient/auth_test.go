@@ -325,6 +325,28 @@ func TestLoginNeedsAQuorum(t *testing.T) {
 	})
 }
 
+// A token that was set aside is shown again to a voter without a quorum. A learner can't give
+// another one either, but a voter can.
+func TestWhomADiscardedTokenIsShownTo(t *testing.T) {
+	for who, row := range map[string]struct {
+		answer Answer
+		shown  string
+	}{
+		"a voter without a quorum": {Answer{NeedsLogin: true}, "token"},
+		"a learner":                {Answer{}, ""},
+	} {
+		s, _ := known("root", "secret")
+		s.token = "token" // of long ago
+		s.Ask(t.Context(), nil, func(used string) (Answer, error) {
+			s.discard(used)
+			return row.answer, rpctypes.ErrInvalidAuthToken
+		})
+		if got := s.current(); got != row.shown {
+			t.Errorf("%s is shown %q from now on, want %q", who, got, row.shown)
+		}
+	}
+}
+
 // A token of a cluster whose log was longer, such as the one that a restored one takes the
 // place of: etcd does not refuse it but waits, and credentials help all the same.
 func TestATokenOfALongerLog(t *testing.T) {

@@ -173,8 +173,7 @@ func (s *Session) Ask(ctx context.Context, conn grpc.ClientConnInterface, questi
 	if denied == nil && !s.mayAll() {
 		return a.refused(errPowerless)
 	}
-	if denied != nil && !a.Read {
-		a.NeedsLogin = !a.Reached
+	if a.NeedsLogin {
 		s.revive()
 	}
 	return a
@@ -354,9 +353,6 @@ func (s *Session) discard(used string) {
 // revive shows a token again that was set aside, from the next question on: a member without a
 // quorum asks for one and can give no other, and nobody may have answered for another reason.
 func (s *Session) revive() {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.token == "" {

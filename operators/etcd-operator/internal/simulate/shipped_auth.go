@@ -92,7 +92,7 @@ func (w *world) withheld(r *run, a etcdclient.Answer, denied error) (etcdclient.
 	if denied == nil || tellsStrangers(r.version) {
 		return a, denied
 	}
-	return etcdclient.Answer{Err: denied.Error(), Read: a.Read && !a.Learner}, denied
+	return etcdclient.Answer{Err: denied.Error(), Read: a.Read && !a.Learner, NeedsLogin: !a.Read && !a.Learner}, denied
 }
 
 // authenticated asks a member for a change, as the session's user.
