@@ -27,6 +27,8 @@ const (
 	// measurement takes: a few of the intervals at which the archiver stores what it has.
 	archiveRounds = 3
 	archiveWindow = 40 * time.Second
+	// archiveMembers is how many the cluster has: as many as an EtcdCluster by default.
+	archiveMembers = 3
 	// archiveInterval is that of the archiver: the default.
 	archiveInterval = 10 * time.Second
 	// archiveURL is where an archiver tells its progress, and archiveScratch its folder, as in its
@@ -49,7 +51,7 @@ const (
 // measureArchive measures what it costs etcd that all its changes are recorded into a store, and how
 // far the record lies behind.
 func measureArchive(ctx context.Context, b *bench) error {
-	r, end, err := b.newRig(ctx, "etcd-backup-operator", "etcd-backup-agent")
+	r, end, err := b.newRig(ctx, "etcd-backup-operator", "etcd-backup-agent", archiveMembers)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (r *rig) measureArchive(ctx context.Context, b *bench, rate int) error {
 // measureRebuild measures a restore of a snapshot and of a million archived changes over
 // `etcdutl snapshot restore` of a snapshot that holds the same; and what verifies it by starting etcd.
 func measureRebuild(ctx context.Context, b *bench) error {
-	saving, end, err := b.newRig(ctx, "etcd-backup-operator", "etcd-backup-agent")
+	saving, end, err := b.newRig(ctx, "etcd-backup-operator", "etcd-backup-agent", 1)
 	if err != nil {
 		return err
 	}

@@ -88,9 +88,9 @@ func (b *bench) buildAgent(ctx context.Context, dir, operator, agent string) (st
 	return program, nil
 }
 
-// newRig starts a rig in a folder of its own, with the agent of an operator. End ends it, and removes
+// newRig starts a rig in a folder of its own, with the agent of an operator, and as many members. End ends it, and removes
 // the folder.
-func (b *bench) newRig(ctx context.Context, operator, agent string) (r *rig, end func(), err error) {
+func (b *bench) newRig(ctx context.Context, operator, agent string, members int) (r *rig, end func(), err error) {
 	dir, err := os.MkdirTemp("", "etcd-bench-")
 	if err != nil {
 		return nil, nil, err
@@ -101,7 +101,7 @@ func (b *bench) newRig(ctx context.Context, operator, agent string) (r *rig, end
 		remove()
 		return nil, nil, err
 	}
-	r = &rig{dir: dir, agent: program}
+	r = &rig{dir: dir, agent: program, members: members}
 	stop, err := r.start(ctx)
 	if err != nil {
 		remove()
@@ -110,13 +110,15 @@ func (b *bench) newRig(ctx context.Context, operator, agent string) (r *rig, end
 	return r, func() { stop(); remove() }, nil
 }
 
-// rig is an etcd and an S3 server on this machine.
+// rig is a cluster of etcd and an S3 server on this machine.
 type rig struct {
 	dir, agent string
-	bin        string // folder of etcd's programs
-	etcd       string // host:port
-	store      string // URL
-	s3         *s3.Client
+	bin           string // folder of etcd's programs
+	// members is how many etcd has; 0: one. endpoints are their URLs.
+	members   int
+	endpoints []string
+	store     string // URL
+	s3        *s3.Client
 }
 
 func (r *rig) measure(ctx context.Context, b *bench, name string, values int, goal float64) error {
@@ -172,8 +174,8 @@ func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
 
 // start starts etcd and the S3 server, and returns how to end them.
 func (r *rig) start(ctx context.Context) (stop func(), err error) {
-	binaries, store := os.Getenv(binariesVariable), os.Getenv(storeVariable)
-	if binaries == "" || store == "" {
+	binaries, server := os.Getenv(binariesVariable), os.Getenv(storeVariable)
+	if binaries == "" || server == "" {
 		return nil, fmt.Errorf("%s and %s are not set: run make bench, which sets them", binariesVariable, storeVariable)
 	}
 	for _, name := range []string{"buckets", "metadata", "volume", "secret"} {
@@ -184,18 +186,24 @@ func (r *rig) start(ctx context.Context) (stop func(), err error) {
 	if err := os.WriteFile(r.path("secret/credentials"), fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", accessKey, secretKey), 0o600); err != nil {
 		return nil, err
 	}
-	ports, err := etcdtest.PickAddrs(3)
+	n := max(1, r.members)
+	ports, err := etcdtest.PickAddrs(2*n + 1)
 	if err != nil {
 		return nil, err
 	}
-	r.etcd, r.store = ports[0], "http://"+ports[2]
-	r.bin = filepath.Join(binaries, "v"+version)
-	commands := [][]string{
-		{filepath.Join(r.bin, "etcd"), "--data-dir=" + r.path("data"), "--quota-backend-bytes=8589934592", "--log-level=error",
-			"--listen-client-urls=http://" + r.etcd, "--advertise-client-urls=http://" + r.etcd,
-			"--listen-peer-urls=http://" + ports[1], "--initial-advertise-peer-urls=http://" + ports[1], "--initial-cluster=default=http://" + ports[1]},
-		{store, "--port=" + ports[2], "--region=us-east-1", "--access=" + accessKey, "--secret=" + secretKey, "--health=/health", "--quiet",
-			"posix", "--sidecar=" + r.path("metadata"), r.path("buckets")},
+	port, clients, peers := ports[2*n], ports[:n], ports[n:2*n]
+	r.bin, r.store, r.endpoints = filepath.Join(binaries, "v"+version), "http://"+port, nil
+	var all []string
+	for i := range n {
+		r.endpoints = append(r.endpoints, "http://"+clients[i])
+		all = append(all, fmt.Sprintf("%d=http://%s", i, peers[i]))
+	}
+	commands := [][]string{{server, "--port=" + port, "--region=us-east-1", "--access=" + accessKey, "--secret=" + secretKey, "--health=/health", "--quiet",
+		"posix", "--sidecar=" + r.path("metadata"), r.path("buckets")}}
+	for i := range n {
+		commands = append(commands, []string{filepath.Join(r.bin, "etcd"), fmt.Sprintf("--name=%d", i), "--data-dir=" + r.path(fmt.Sprintf("data-%d", i)),
+			"--quota-backend-bytes=8589934592", "--log-level=error", "--listen-client-urls=" + r.endpoints[i], "--advertise-client-urls=" + r.endpoints[i],
+			"--listen-peer-urls=http://" + peers[i], "--initial-advertise-peer-urls=http://" + peers[i], "--initial-cluster=" + strings.Join(all, ",")})
 	}
 	var running []*exec.Cmd
 	stop = func() {
@@ -214,7 +222,9 @@ func (r *rig) start(ctx context.Context) (stop func(), err error) {
 		running = append(running, c)
 	}
 	r.s3 = storeClient(r.store)
-	err = errors.Join(await(ctx, "http://"+r.etcd+"/health"), await(ctx, r.store+"/health"))
+	for _, url := range append(slices.Clone(r.endpoints), r.store) {
+		err = errors.Join(err, await(ctx, url+"/health"))
+	}
 	if err == nil {
 		_, err = r.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)})
 	}
@@ -294,7 +304,7 @@ func (r *rig) saveAndUpload(ctx context.Context) (save, upload time.Duration, er
 
 // save saves a snapshot to a file.
 func (r *rig) save(ctx context.Context, file string) error {
-	out, err := exec.CommandContext(ctx, filepath.Join(r.bin, "etcdctl"), "--endpoints=http://"+r.etcd, "snapshot", "save", file).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(r.bin, "etcdctl"), "--endpoints="+r.endpoints[0], "snapshot", "save", file).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("etcdctl snapshot save: %w\n%s", err, out)
 	}
@@ -325,7 +335,7 @@ func (r *rig) backUp(ctx context.Context, where map[string]any) (time.Duration, 
 
 // task is one of the backup's agent, for etcd and a place.
 func (r *rig) task(where map[string]any) map[string]any {
-	task := map[string]any{"endpoints": []string{"http://" + r.etcd}, "time": time.Now().UTC(), "backup": "bench/bench", "uid": "bench"}
+	task := map[string]any{"endpoints": r.endpoints, "time": time.Now().UTC(), "backup": "bench/bench", "uid": "bench"}
 	maps.Copy(task, where)
 	return task
 }

@@ -24,7 +24,7 @@ const seedBump = 1_000_000_000
 // measureSeed measures the agent of the restore operator, and the start of etcd after it,
 // over `etcdutl snapshot restore` of a local file and the same start.
 func measureSeed(ctx context.Context, b *bench) error {
-	restoring, end, err := b.newRig(ctx, "etcd-restore-operator", "etcd-restore-agent")
+	restoring, end, err := b.newRig(ctx, "etcd-restore-operator", "etcd-restore-agent", 1)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (l latencies) at(percent int) time.Duration {
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d.Microseconds())/1000) }
 
 func (r *rig) dial() (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: []string{r.etcd}, Logger: zap.NewNop(),
+	return clientv3.New(clientv3.Config{Endpoints: r.endpoints, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(2 * valueSize))}})
 }
 

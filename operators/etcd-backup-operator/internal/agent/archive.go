@@ -59,6 +59,7 @@ func (j *job) record(ctx context.Context) error {
 	a := &archiver{job: j, broken: map[string]bool{}, recorder: archive.Recorder{
 		Dir: j.limits.archiveDir, Interval: j.task.Archive.Interval, Idle: idleEvery, Size: segmentSize, Now: time.Now, Log: j.log,
 	}}
+	j.dialing = []grpc.DialOption{grpc.WithContextDialer(dialGathering)}
 	stop, err := a.progress.serve(j.limits.archiveAddress, j.log)
 	if err != nil {
 		return err

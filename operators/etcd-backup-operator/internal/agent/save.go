@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
@@ -73,6 +75,8 @@ type job struct {
 	// for none.
 	isCopy bool
 	of     *task.Stored
+	// dialing are options of the connections to etcd beside those of every task.
+	dialing []grpc.DialOption
 	// hashes counts how often a member was asked to hash its data.
 	hashes int
 }

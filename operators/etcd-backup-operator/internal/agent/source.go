@@ -122,7 +122,7 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 	}
 	incoming := make(chan numbered, len(endpoints))
 	for i, endpoint := range endpoints {
-		go func() { incoming <- numbered{askOne(ctx, endpoint, config, as, j.withheld(endpoint)), i} }()
+		go func() { incoming <- numbered{askOne(ctx, endpoint, config, as, j.withheld(endpoint), j.dialing...), i} }()
 	}
 	answers := make([]answer, len(endpoints))
 	for range endpoints {
@@ -137,12 +137,12 @@ func (j *job) ask(ctx context.Context, config *tls.Config) []answer {
 
 // askOne asks one endpoint. withheld is why neither the password nor what etcd gives for it
 // goes there; nil if it does.
-func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session, withheld error) answer {
+func askOne(ctx context.Context, endpoint string, config *tls.Config, as *etcdclient.Session, withheld error, more ...grpc.DialOption) answer {
 	if withheld != nil {
 		as = nil
 	}
 	a := answer{member: member{endpoint: endpoint, as: as, withheld: withheld}}
-	conn, err := dial(endpoint, config, as)
+	conn, err := dial(endpoint, config, as, more...)
 	if a.conn, a.err = conn, err; err != nil {
 		return a
 	}
@@ -198,8 +198,8 @@ func diagnose(ctx context.Context, endpoint string, config *tls.Config, err erro
 }
 
 // dial makes a connection, which begins with the first request and shows the session's
-// token.
-func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.ClientConn, error) {
+// token. More options are put behind its own, and win.
+func dial(endpoint string, config *tls.Config, as *etcdclient.Session, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, &endpointError{notURL, fmt.Errorf("endpoint %q is not a URL: set it to one like http://host:2379 or https://host:2379", endpoint)}
@@ -209,15 +209,18 @@ func dial(endpoint string, config *tls.Config, as *etcdclient.Session) (*grpc.Cl
 		secure = credentials.NewTLS(config)
 	}
 	port := cmp.Or(u.Port(), clientPort)
-	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port), append(as.DialOptions(),
+	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port), slices.Concat(as.DialOptions(), []grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
 		// Given, it also keeps etcd from being looked for behind an HTTP proxy.
-		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-		}),
+		grpc.WithContextDialer(dialTCP),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(streamWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))...)
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+	}, more)...)
+}
+
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }
 
 // choose picks the member to take the snapshot from: a healthy one with a quorum, else one
