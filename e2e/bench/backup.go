@@ -113,7 +113,7 @@ func (b *bench) newRig(ctx context.Context, operator, agent string, members int)
 // rig is a cluster of etcd and an S3 server on this machine.
 type rig struct {
 	dir, agent string
-	bin           string // folder of etcd's programs
+	bin        string // folder of etcd's programs
 	// members is how many etcd has; 0: one. endpoints are their URLs.
 	members   int
 	endpoints []string

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"runtime/debug"
 )
 
 // Append brings a database to what its cluster was at a later revision. The file was inspected
@@ -17,29 +17,30 @@ import (
 // Nothing but the keys is brought on: users, roles and leases stay those of the snapshot. So
 // [SettleLeasedKeys] comes before Restore goes on with the file.
 //
-// After an error the file is of no use any more.
-func Append(ctx context.Context, f *os.File, revision int64, next func() (record, value []byte, err error)) error {
+// It returns the size that the database has then, in bytes. After an error the file is of no use
+// any more.
+func Append(ctx context.Context, f *os.File, revision int64, next func() (record, value []byte, err error)) (size int64, err error) {
 	if err := checkName(f); err != nil {
-		return err
+		return 0, err
 	}
 	size, newest, err := sizeAndRevision(ctx, f)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if revision < newest {
-		return fmt.Errorf("the snapshot has revision %d already, and is to be cut at %d", newest, revision)
+		return 0, fmt.Errorf("the snapshot has revision %d already, and is to be cut at %d", newest, revision)
 	}
 	if err := f.Truncate(size); err != nil { // without the digest
-		return err
+		return 0, err
 	}
 	last, err := appendAll(ctx, f, newest, next)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if last != revision {
-		return fmt.Errorf("the changes end at revision %d, and not at %d", last, revision)
+		return 0, fmt.Errorf("the changes end at revision %d, and not at %d", last, revision)
 	}
-	return nil
+	return databaseSize(f)
 }
 
 // SettleLeasedKeys does what [LeasedKeys] says with the keys whose lease does not exist at a
@@ -73,39 +74,34 @@ func sizeAndRevision(ctx context.Context, f *os.File) (size, revision int64, err
 // appendAll returns the last revision that there is then.
 func appendAll(ctx context.Context, f *os.File, last int64, next func() (record, value []byte, err error)) (_ int64, err error) {
 	defer faults(&err)()
-	db, err := openBolt(f.Name())
+	db, err := openUnsynced(f.Name())
 	if err != nil {
 		return 0, err
 	}
-	db.NoSync = true // Restore syncs the file, and without it that is of no use
 	w := &writer{db: db}
 	defer func() {
 		w.rollback()
 		err = errors.Join(err, db.Close())
 	}()
+	// Many small objects are under way, which a collector that is eager, as that of an agent, would
+	// go through again and again.
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	var before []byte
-	for {
-		if err := context.Cause(ctx); err != nil {
-			return 0, err
-		}
-		record, value, err := next()
-		if errors.Is(err, io.EOF) {
-			return last, w.commit()
-		}
+	for e, err := range ahead(ctx, next) {
 		if err != nil {
 			return 0, err
 		}
-		ev, err := parseEvent(element{key: record, value: value})
+		ev, err := parseEvent(e)
 		if err != nil {
 			return 0, err
 		}
-		if len(ev.key) == 0 || ev.revision > last+1 || ev.revision < last || bytes.Compare(record, before) <= 0 || before == nil && ev.revision == last {
+		if len(ev.key) == 0 || ev.revision > last+1 || ev.revision < last || bytes.Compare(e.key, before) <= 0 || before == nil && ev.revision == last {
 			return 0, fmt.Errorf("revision %d cannot come after %d", ev.revision, last)
 		}
-		last, before = ev.revision, append(before[:0], record...)
-		// bbolt keeps a value until the transaction is committed.
-		if err := w.put(bucketKey, record, bytes.Clone(value)); err != nil {
+		last, before = ev.revision, e.key
+		if err := w.put(bucketKey, e.key, e.value); err != nil {
 			return 0, err
 		}
 	}
+	return last, w.commit()
 }

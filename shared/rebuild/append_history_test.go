@@ -324,7 +324,7 @@ func (a *archived) appended(t *testing.T, revision int64, leased LeasedKeys) *os
 	t.Helper()
 	f, changes := copyOf(t, a.base), a.changes(t, revision)
 	defer changes.Close()
-	if err := Append(t.Context(), f, revision, changes.Next); err != nil {
+	if _, err := Append(t.Context(), f, revision, changes.Next); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := SettleLeasedKeys(t.Context(), f, revision, leased); err != nil {

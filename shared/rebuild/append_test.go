@@ -63,7 +63,7 @@ func TestAppend(t *testing.T) {
 				if _, err := CutAt(t.Context(), f, revision, DropLeasedKeys); err != nil {
 					t.Fatal(err)
 				}
-				if err := Append(t.Context(), f, info.Revision, later.next(io.EOF)); err != nil {
+				if _, err := Append(t.Context(), f, info.Revision, later.next(io.EOF)); err != nil {
 					t.Fatalf("from %d: %v", revision, err)
 				}
 				if done, err := SettleLeasedKeys(t.Context(), f, info.Revision, DropLeasedKeys); err != nil || done != (Cut{}) {
@@ -97,7 +97,7 @@ func TestAppendedLeases(t *testing.T) {
 		if _, err := CutAt(t.Context(), f, 1, leased); err != nil {
 			t.Fatal(err)
 		}
-		if err := Append(t.Context(), f, info.Revision, later.next(io.EOF)); err != nil {
+		if _, err := Append(t.Context(), f, info.Revision, later.next(io.EOF)); err != nil {
 			t.Fatal(err)
 		}
 		if done, err := SettleLeasedKeys(t.Context(), f, info.Revision, leased); err != nil || done.LeasedKeysWithoutLease != lost {
@@ -141,7 +141,7 @@ func TestAppendRefuses(t *testing.T) {
 				end = io.EOF
 			}
 			changes := slices.Clone(c.changes)
-			if err := Append(t.Context(), f, c.revision, changes.next(end)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Append(t.Context(), f, c.revision, changes.next(end)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -153,7 +153,7 @@ func TestAppendRefuses(t *testing.T) {
 		if _, err := CutAt(ctx, f, 1, LeasedKeysAsRecorded); err != nil {
 			t.Fatal(err)
 		}
-		err := Append(ctx, f, last, func() ([]byte, []byte, error) {
+		_, err := Append(ctx, f, last, func() ([]byte, []byte, error) {
 			cancel(canceled)
 			return next()
 		})
@@ -163,7 +163,7 @@ func TestAppendRefuses(t *testing.T) {
 	})
 	t.Run("a damaged snapshot", func(t *testing.T) {
 		f := copyOf(t, original[:len(original)/2])
-		err := Append(t.Context(), f, last, (&pairs{}).next(io.EOF))
+		_, err := Append(t.Context(), f, last, (&pairs{}).next(io.EOF))
 		var known *runner.Error
 		if !errors.As(err, &known) || known.Reason != agent.ReasonCorruptSnapshot {
 			t.Error(err)

@@ -31,7 +31,7 @@ func (d *database) countKeys(ctx context.Context, bucket []byte, entries, revisi
 func (d *database) newestAt(ctx context.Context, bucket []byte, entries, revision int64, visit func(behind int64, ev event)) error {
 	passes := uint64(entries/maxSet + 1)
 	seed := maphash.MakeSeed()
-	seen := make(map[uint64]struct{}, min(entries, maxSet))
+	seen := map[uint64]struct{}{} // of its final size it would be slower where keys are few
 	for pass := range passes {
 		clear(seen)
 		w := d.newWalk()

@@ -30,11 +30,10 @@ func Extract(ctx context.Context, f *os.File, path string, prefixes []string) (e
 	if err != nil {
 		return err
 	}
-	db, err := openBolt(path)
+	db, err := openUnsynced(path)
 	if err != nil {
 		return err
 	}
-	db.NoSync = true
 	w := &writer{db: db}
 	defer func() {
 		w.rollback()

@@ -23,6 +23,16 @@ func openBolt(path string) (*bbolt.DB, error) {
 	return bbolt.Open(path, datadir.FileMode, &bbolt.Options{Timeout: openTime, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 }
 
+// openUnsynced opens a database like openBolt, and leaves it to Restore to sync the file, which is of
+// no use before.
+func openUnsynced(path string) (*bbolt.DB, error) {
+	db, err := openBolt(path)
+	if err == nil {
+		db.NoSync, db.NoGrowSync = true, true
+	}
+	return db, err
+}
+
 // makeStandIn makes a small database at a revision, for etcdutl to make a member's of.
 func makeStandIn(path string, last int64) error {
 	db, err := openBolt(path)

@@ -172,11 +172,10 @@ func (s *leaseSearch) change(ctx context.Context, f *os.File, leased LeasedKeys)
 		return nil
 	}
 	defer faults(&err)()
-	db, err := openBolt(f.Name())
+	db, err := openUnsynced(f.Name())
 	if err != nil {
 		return err
 	}
-	db.NoSync = true // Restore syncs the file, and without it that is of no use
 	defer func() { err = errors.Join(err, db.Close()) }()
 	records := slices.SortedFunc(maps.Values(s.found), func(a, b [revisionSize]byte) int { return bytes.Compare(a[:], b[:]) })
 	for len(records) > 0 {

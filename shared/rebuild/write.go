@@ -15,8 +15,11 @@ const (
 // writer puts many elements into a database, each bucket's in their order, in transactions of
 // a bounded size.
 type writer struct {
-	db   *bbolt.DB
-	tx   *bbolt.Tx
+	db *bbolt.DB
+	tx *bbolt.Tx
+	// name and into are the bucket of the last element; of no use without a transaction.
+	name string
+	into *bbolt.Bucket
 	size int
 }
 
@@ -36,6 +39,9 @@ func (w *writer) put(bucket string, key, value []byte) error {
 
 // bucket makes a bucket, if there is none of that name.
 func (w *writer) bucket(name string) (b *bbolt.Bucket, err error) {
+	if w.tx != nil && w.name == name {
+		return w.into, nil
+	}
 	if w.tx == nil {
 		if w.tx, err = w.db.Begin(true); err != nil {
 			return nil, err
@@ -43,6 +49,7 @@ func (w *writer) bucket(name string) (b *bbolt.Bucket, err error) {
 	}
 	if b, err = w.tx.CreateBucketIfNotExists([]byte(name)); err == nil {
 		b.FillPercent = fillPercent
+		w.name, w.into = name, b
 	}
 	return b, err
 }

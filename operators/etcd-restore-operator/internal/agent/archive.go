@@ -323,33 +323,28 @@ func (j *job) follow(ctx context.Context, f *fetched, found *task.Snapshot, t *t
 	j.log.Info("appending the archive", "location", t.source.location, "segments", len(t.chain), "from", found.Revision, "to", t.revision)
 	changes := t.changes(found)
 	defer func() { _ = changes.Close() }() // it was only read
-	size := found.DatabaseSize
-	err := rebuild.Append(ctx, f.file, t.revision, func() (record, value []byte, err error) {
+	needed := found.DatabaseSize
+	size, err := rebuild.Append(ctx, f.file, t.revision, func() (record, value []byte, err error) {
 		record, value, err = changes.Next()
 		if err == nil {
-			size += int64(len(record) + len(value))
-			err = j.checkScratch(size)
+			needed += int64(len(record) + len(value))
+			err = j.checkScratch(needed)
 		}
 		return record, value, err
 	})
 	if err != nil {
 		return nil, j.unusable(found, t.source, err)
 	}
-	cut := &task.Cut{Revision: t.revision, Appended: t.revision - found.Revision}
+	cut := &task.Cut{Revision: t.revision, Appended: t.revision - found.Revision, DatabaseSize: size}
 	if err := j.compareAppended(ctx, f, found, changes.Hash(), t); err != nil {
 		return nil, err
 	}
-	info, err := rebuild.Inspect(ctx, f.file) // what we have made is held to the same rules
-	if err != nil {
-		return nil, err
-	}
-	cut.TotalKeys, cut.DatabaseSize = info.TotalKeys, info.DatabaseSize
 	if j.task.Member != nil && j.task.Want == nil { // else members might be stopped for it
-		if err := rebuild.CheckSpaceBeside(path.Dir(f.file.Name()), j.spare(info.DatabaseSize)); err != nil {
+		if err := rebuild.CheckSpaceBeside(path.Dir(f.file.Name()), j.spare(size)); err != nil {
 			return nil, err
 		}
 	}
-	j.log.Info("appended the archive", "revision", t.revision, "revisions", cut.Appended, "keys", info.TotalKeys)
+	j.log.Info("appended the archive", "revision", t.revision, "revisions", cut.Appended, "size", size)
 	return cut, nil
 }
 

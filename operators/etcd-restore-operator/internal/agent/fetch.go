@@ -79,7 +79,7 @@ func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, e
 	to := io.Discard // a file on a volume stays where it lies
 	if !j.staysOnVolume(from, packed != nil) {
 		f.file, err = j.stage(dir, from)
-		to = &bounded{to: f.file, check: j.checkScratch}
+		to = &bounded{to: &eager{file: f.file}, check: j.checkScratch}
 	} else {
 		f.inPlace = from
 	}

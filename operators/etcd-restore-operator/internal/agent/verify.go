@@ -52,7 +52,9 @@ func (j *job) foresee(ctx context.Context, f *fetched, found *task.Snapshot, t *
 	case t == nil:
 		return nil, nil
 	case len(t.chain) > 0:
-		cut, err = j.follow(ctx, f, found, t)
+		if cut, err = j.follow(ctx, f, found, t); err == nil {
+			_, err = rebuild.Inspect(ctx, f.file) // what we have made is held to the same rules
+		}
 	default:
 		cut = &task.Cut{Revision: t.revision}
 	}
