@@ -36,6 +36,9 @@ func ahead(ctx context.Context, next func() (record, value []byte, err error)) i
 			}
 		}()
 		for b := range batches {
+			if ctx.Err() != nil {
+				break
+			}
 			for _, e := range b.changes {
 				if !yield(e, nil) {
 					return
