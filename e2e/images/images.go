@@ -45,7 +45,8 @@ const nonroot = "65532:65532"
 type Recipe struct {
 	// Ref is the image's name in a build from a checkout.
 	Ref string
-	// Programs maps a program's name in /usr/local/bin to where it is made.
+	// Programs maps a program's name in /usr/local/bin to where it is made. It is the name that go
+	// gives it.
 	Programs map[string]Program
 }
 
@@ -122,9 +123,16 @@ func BuildProducts(ctx context.Context, root, version string) ([]Image, error) {
 }
 
 func buildAll(ctx context.Context, root string, recipes []Recipe, target Target) ([]Image, error) {
+	if err := NeedCACertificates(); err != nil {
+		return nil, err
+	}
+	out := filepath.Join(root, "out")
+	if err := Compile(ctx, root, recipes, filepath.Join(out, "bin"), target); err != nil {
+		return nil, err
+	}
 	var all []Image
 	for _, r := range recipes {
-		img, err := r.build(ctx, root, target)
+		img, err := r.build(ctx, out)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", r.Ref, err)
 		}
@@ -133,18 +141,9 @@ func buildAll(ctx context.Context, root string, recipes []Recipe, target Target)
 	return all, nil
 }
 
-func (r Recipe) build(ctx context.Context, root string, target Target) (Image, error) {
-	if err := NeedCACertificates(); err != nil {
-		return Image{}, err
-	}
-	out := filepath.Join(root, "out")
-	programs := filepath.Join(out, "bin")
-	for name, p := range r.Programs {
-		if err := p.Compile(ctx, root, filepath.Join(programs, name), target); err != nil {
-			return Image{}, err
-		}
-	}
-	spec := r.Spec(programs)
+// build makes the image of its programs in the folder bin of out, in the folder images.
+func (r Recipe) build(ctx context.Context, out string) (Image, error) {
+	spec := r.Spec(filepath.Join(out, "bin"))
 	tar := filepath.Join(out, "images", r.Name()+".tar")
 	key, err := keyOf(r.Ref, spec)
 	if err != nil {
@@ -170,20 +169,36 @@ func NeedCACertificates() error {
 	return nil
 }
 
-// Compile builds one program as its module alone defines it, and without other build tags,
-// whatever GOFLAGS says: with the simulator's tag it would not be what ships. The same sources
-// and the same Go give the same bytes, in whatever folder root is.
-func (p Program) Compile(ctx context.Context, root, binary string, target Target) error {
+// Compile builds the programs of images into a folder, as their modules alone define them, and
+// without other build tags, whatever GOFLAGS says: with the simulator's tag they would not be what
+// ships. The same sources and the same Go give the same bytes, in whatever folder root is.
+func Compile(ctx context.Context, root string, recipes []Recipe, folder string, target Target) error {
 	flags := "-s -w"
 	if target.Version != "" {
 		flags += " " + version.LinkerFlag(target.Version)
 	}
-	return gobuild.Build{
-		What: "building " + filepath.Base(binary), Dir: filepath.Join(root, p.Module), Output: binary, Packages: []string{p.Package},
-		Env:   append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0"),
-		Flags: []string{"-tags=" + Tags, "-trimpath", "-buildvcs=false", "-ldflags=" + flags},
-		Out:   target.Out,
-	}.Run(ctx)
+	packages := map[string]map[string]bool{} // by module; some are in several images
+	for _, r := range recipes {
+		for _, p := range r.Programs {
+			if packages[p.Module] == nil {
+				packages[p.Module] = map[string]bool{}
+			}
+			packages[p.Module][p.Package] = true
+		}
+	}
+	for _, module := range slices.Sorted(maps.Keys(packages)) { // go looks at all of its sources each time
+		err := gobuild.Build{
+			What: "building the programs of " + module, Dir: filepath.Join(root, module), Packages: slices.Sorted(maps.Keys(packages[module])),
+			Output: folder + string(filepath.Separator),
+			Env:    append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0"),
+			Flags:  []string{"-tags=" + Tags, "-trimpath", "-buildvcs=false", "-ldflags=" + flags},
+			Out:    target.Out,
+		}.Run(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func keyFile(tar string) string { return tar + ".key" }

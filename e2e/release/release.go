@@ -10,7 +10,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -123,16 +122,9 @@ func (b *build) programs(arch string) string { return filepath.Join(b.work, "pro
 
 // compile builds each program of the images, for each processor.
 func (b *build) compile(ctx context.Context) error {
-	programs := map[string]images.Program{}
-	for _, recipe := range images.Products {
-		maps.Copy(programs, recipe.Programs) // some are in several images
-	}
 	for _, arch := range Architectures {
-		target := images.Target{Arch: arch, Version: b.tag}
-		for name, program := range programs {
-			if err := program.Compile(ctx, b.source, filepath.Join(b.programs(arch), name), target); err != nil {
-				return err
-			}
+		if err := images.Compile(ctx, b.source, images.Products, b.programs(arch), images.Target{Arch: arch, Version: b.tag}); err != nil {
+			return err
 		}
 	}
 	return nil
