@@ -88,8 +88,8 @@ func (b *bench) buildAgent(ctx context.Context, dir, operator, agent string) (st
 	return program, nil
 }
 
-// newRig starts a rig in a folder of its own, with the agent of an operator, and as many members. End ends it, and removes
-// the folder.
+// newRig starts a rig of so many members in a folder of its own, with the agent of an operator. End
+// ends it, and removes the folder.
 func (b *bench) newRig(ctx context.Context, operator, agent string, members int) (r *rig, end func(), err error) {
 	dir, err := os.MkdirTemp("", "etcd-bench-")
 	if err != nil {
