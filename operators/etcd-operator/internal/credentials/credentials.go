@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,21 +25,26 @@ import (
 )
 
 // Keeper keeps a session for each EtcdCluster that names a Secret, for as long as it
-// does. It is safe for concurrent use, and its zero value but for Live is ready.
+// does; during a restore one more, for the etcd cluster that this makes. It is safe for
+// concurrent use, and its zero value but for Live is ready.
 type Keeper struct {
 	// Live reads from the API server, not from a cache.
 	Live client.Reader
 
 	mu       sync.Mutex
-	sessions map[client.ObjectKey]kept
+	sessions map[client.ObjectKey][]kept
 }
 
-// kept is the session of one EtcdCluster, by uid, with the Secret that it is for and the
-// etcd cluster that has given its token: that of its id, or the one that a restore makes.
-type kept struct {
+// giver is the etcd cluster that has given a session its token: that of an EtcdCluster, by uid and
+// by its own id, or the one that a restore makes; with the Secret that the session is for.
+type giver struct {
 	uid                         types.UID
 	secret, cluster, restoredBy string
-	session                     *etcdclient.Session
+}
+
+type kept struct {
+	giver
+	session *etcdclient.Session
 }
 
 // Of returns the session of a cluster; nil if it names no Secret.
@@ -51,20 +57,24 @@ func (k *Keeper) Of(c *v1beta2.EtcdCluster) *etcdclient.Session {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	wanted := kept{uid: c.UID, secret: secret, cluster: c.Status.ClusterID, restoredBy: c.Status.FencedBy}
-	known, ok := k.sessions[key]
-	wanted.session = known.session
-	if ok && known == wanted {
-		return known.session
+	wanted := giver{uid: c.UID, secret: secret, cluster: c.Status.ClusterID, restoredBy: c.Status.FencedBy}
+	known := k.sessions[key]
+	if i := slices.IndexFunc(known, func(o kept) bool { return o.giver == wanted }); i >= 0 {
+		return known[i].session
 	}
-	wanted.session = etcdclient.NewSession(func(ctx context.Context) (etcdclient.Credentials, error) {
+	// A restore may be given up. Then the members are the same, and without a quorum no other token
+	// is to be had of them.
+	replaced := wanted
+	replaced.restoredBy = ""
+	known = slices.DeleteFunc(known, func(o kept) bool { return o.giver != replaced })
+	session := etcdclient.NewSession(func(ctx context.Context) (etcdclient.Credentials, error) {
 		return k.read(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret})
 	})
 	if k.sessions == nil {
-		k.sessions = map[client.ObjectKey]kept{}
+		k.sessions = map[client.ObjectKey][]kept{}
 	}
-	k.sessions[key] = wanted
-	return wanted.session
+	k.sessions[key] = append(known, kept{wanted, session})
+	return session
 }
 
 // Forget drops the session of a cluster that is gone.

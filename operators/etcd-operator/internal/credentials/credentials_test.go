@@ -83,9 +83,22 @@ func TestSessions(t *testing.T) {
 	if again == first || keeper.Of(named("2", "s")) == again {
 		t.Error("another EtcdCluster of this name has the session of the first")
 	}
-	restored := named("2", "s")
+	restored, before := named("2", "s"), keeper.Of(named("2", "s"))
+	for _, restore := range []string{"q", "r"} {
+		restored.Status.FencedBy = restore
+		if seeds := keeper.Of(restored); seeds == before || keeper.Of(restored) != seeds {
+			t.Error("a restore has no session of its own")
+		}
+		restored.Status.FencedBy = ""
+		if keeper.Of(restored) != before {
+			t.Error("after a restore that was given up, the session is another one: without a quorum, nobody gives it a token")
+		}
+	}
 	restored.Status.FencedBy = "r"
 	seeds := keeper.Of(restored)
+	if n := len(keeper.sessions[client.ObjectKeyFromObject(restored)]); n != 2 {
+		t.Errorf("there are %d sessions, want that of the members and that of the seed", n)
+	}
 	restored.Status.FencedBy, restored.Status.ClusterID = "", "c2"
 	if seeds == keeper.Of(named("2", "s")) || seeds == keeper.Of(restored) {
 		t.Error("a token of one etcd cluster is shown to another, which would wait for its log to be as long")
