@@ -68,7 +68,7 @@ func measureBackup(ctx context.Context, b *bench) error {
 		return err
 	}
 	for _, size := range backupSizes {
-		r := &rig{dir: filepath.Join(dir, strings.ReplaceAll(size.name, " ", "-")), agent: agent}
+		r := &rig{dir: filepath.Join(dir, strings.ReplaceAll(size.name, " ", "-")), agent: agent, members: 1}
 		if err := r.measure(ctx, b, size.name, size.values, size.goal); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (b *bench) newRig(ctx context.Context, operator, agent string, members int)
 type rig struct {
 	dir, agent string
 	bin        string // folder of etcd's programs
-	// members is how many etcd has; 0: one. endpoints are their URLs.
+	// members is how many etcd has, and endpoints are their URLs.
 	members   int
 	endpoints []string
 	store     string // URL
@@ -186,7 +186,7 @@ func (r *rig) start(ctx context.Context) (stop func(), err error) {
 	if err := os.WriteFile(r.path("secret/credentials"), fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", accessKey, secretKey), 0o600); err != nil {
 		return nil, err
 	}
-	n := max(1, r.members)
+	n := r.members
 	ports, err := etcdtest.PickAddrs(2*n + 1)
 	if err != nil {
 		return nil, err

@@ -45,13 +45,15 @@ const nonroot = "65532:65532"
 type Recipe struct {
 	// Ref is the image's name in a build from a checkout.
 	Ref string
-	// Programs maps a program's name in /usr/local/bin to where it is made. It is the name that go
-	// gives it.
-	Programs map[string]Program
+	// Programs are in /usr/local/bin.
+	Programs []Program
 }
 
 // Program is a package main of a module.
 type Program struct{ Module, Package string }
+
+// Name is the one that go gives it.
+func (p Program) Name() string { return path.Base(path.Join(p.Module, p.Package)) }
 
 // Target is what a program is built for. Its system is Linux.
 type Target struct {
@@ -67,21 +69,19 @@ var launcher = Program{"shared", "./cmd/etcd-launcher"}
 
 // Products are the images that users run.
 var Products = []Recipe{
-	{Ref: Operator, Programs: map[string]Program{
-		"etcd-operator": {"operators/etcd-operator", "."}, "etcd-survivor-agent": {"operators/etcd-operator", "./cmd/etcd-survivor-agent"},
-		"etcd-launcher": launcher,
+	{Ref: Operator, Programs: []Program{
+		{"operators/etcd-operator", "."}, {"operators/etcd-operator", "./cmd/etcd-survivor-agent"}, launcher,
 	}},
-	{Ref: BackupOperator, Programs: map[string]Program{
-		"etcd-backup-operator": {"operators/etcd-backup-operator", "."}, "etcd-backup-agent": {"operators/etcd-backup-operator", "./cmd/etcd-backup-agent"},
+	{Ref: BackupOperator, Programs: []Program{
+		{"operators/etcd-backup-operator", "."}, {"operators/etcd-backup-operator", "./cmd/etcd-backup-agent"},
 	}},
-	{Ref: RestoreOperator, Programs: map[string]Program{
-		"etcd-restore-operator": {"operators/etcd-restore-operator", "."}, "etcd-restore-agent": {"operators/etcd-restore-operator", "./cmd/etcd-restore-agent"},
-		"etcd-launcher": launcher,
+	{Ref: RestoreOperator, Programs: []Program{
+		{"operators/etcd-restore-operator", "."}, {"operators/etcd-restore-operator", "./cmd/etcd-restore-agent"}, launcher,
 	}},
 }
 
 // recipes are the images that the tests need.
-var recipes = append(slices.Clone(Products), Recipe{Ref: Writer, Programs: map[string]Program{"etcd-writer": {"e2e", "./cmd/etcd-writer"}}})
+var recipes = append(slices.Clone(Products), Recipe{Ref: Writer, Programs: []Program{{"e2e", "./cmd/etcd-writer"}}})
 
 // Name is the last part of the image's name, without its tag.
 func (r Recipe) Name() string {
@@ -92,8 +92,8 @@ func (r Recipe) Name() string {
 // Spec is the image with the programs that are in a folder on the disk.
 func (r Recipe) Spec(programs string) image.Spec {
 	spec := image.Spec{User: nonroot, Files: map[string]string{CACertificates: CACertificates}}
-	for name := range r.Programs {
-		spec.Files["/usr/local/bin/"+name] = filepath.Join(programs, name)
+	for _, p := range r.Programs {
+		spec.Files["/usr/local/bin/"+p.Name()] = filepath.Join(programs, p.Name())
 	}
 	return spec
 }
@@ -177,18 +177,17 @@ func Compile(ctx context.Context, root string, recipes []Recipe, folder string, 
 	if target.Version != "" {
 		flags += " " + version.LinkerFlag(target.Version)
 	}
-	packages := map[string]map[string]bool{} // by module; some are in several images
+	packages := map[string][]string{} // by module
 	for _, r := range recipes {
 		for _, p := range r.Programs {
-			if packages[p.Module] == nil {
-				packages[p.Module] = map[string]bool{}
+			if !slices.Contains(packages[p.Module], p.Package) { // some are in several images
+				packages[p.Module] = append(packages[p.Module], p.Package)
 			}
-			packages[p.Module][p.Package] = true
 		}
 	}
 	for _, module := range slices.Sorted(maps.Keys(packages)) { // go looks at all of its sources each time
 		err := gobuild.Build{
-			What: "building the programs of " + module, Dir: filepath.Join(root, module), Packages: slices.Sorted(maps.Keys(packages[module])),
+			What: "building the programs of " + module, Dir: filepath.Join(root, module), Packages: packages[module],
 			Output: folder + string(filepath.Separator),
 			Env:    append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0"),
 			Flags:  []string{"-tags=" + Tags, "-trimpath", "-buildvcs=false", "-ldflags=" + flags},

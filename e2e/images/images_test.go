@@ -58,9 +58,9 @@ func TestImagesHoldProgramsAndCertificates(t *testing.T) {
 			}
 			defer content.Close()
 			programs, others := readLayer(t, content)
-			for name := range recipes[i].Programs {
-				if programs["/usr/local/bin/"+name] == nil {
-					t.Errorf("there is no program %s", name)
+			for _, p := range recipes[i].Programs {
+				if programs["/usr/local/bin/"+p.Name()] == nil {
+					t.Errorf("there is no program %s", p.Name())
 				}
 			}
 			if len(programs) != len(recipes[i].Programs) {

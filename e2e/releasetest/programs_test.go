@@ -55,7 +55,8 @@ func imagesRun(t *testing.T, dir string) {
 				defer content.Close()
 				to := t.TempDir()
 				extract(t, content, to)
-				for name := range recipe.Programs {
+				for _, p := range recipe.Programs {
+					name := p.Name()
 					if out := runs(t, arch, filepath.Join(to, name), "--version"); out != name+" "+tag+"\n" {
 						t.Errorf("%s for %s says %q", name, arch, out)
 					}
@@ -166,9 +167,9 @@ func pluginRuns(t *testing.T, dir string) {
 func listsModules(t *testing.T, dir string) {
 	var names []string
 	for _, recipe := range images.Products {
-		for name := range recipe.Programs {
+		for _, p := range recipe.Programs {
 			for _, arch := range release.Architectures {
-				names = append(names, name+"_linux_"+arch)
+				names = append(names, p.Name()+"_linux_"+arch)
 			}
 		}
 	}

@@ -41,8 +41,7 @@ type Reader struct {
 	zstd       *zstd.Decoder
 	src        *bufio.Reader
 	hash       hash.Hash
-	head       [1 + binary.MaxVarintLen64]byte // of a record
-	sum        []byte                          // of all before the footer
+	sum        []byte // of all before the footer
 	content    bytes.Buffer
 	marks      []Mark
 	hashes     []Hash
@@ -190,31 +189,16 @@ func (r *Reader) record() (kind, []byte, error) {
 	if size > maxRecord {
 		return 0, nil, fmt.Errorf("%w: a record has %d bytes", ErrDamaged, size)
 	}
-	if err := r.read(int64(size)); err != nil {
+	r.content.Reset()
+	if _, err := io.CopyN(&r.content, r.src, int64(size)); err != nil {
 		return 0, nil, broken(err)
 	}
 	if kind(k) == kindFooter {
 		r.sum = r.hash.Sum(nil)
 	}
-	r.hash.Write(binary.AppendUvarint(append(r.head[:0], k), size))
+	r.hash.Write(binary.AppendUvarint([]byte{k}, size))
 	r.hash.Write(r.content.Bytes())
 	return kind(k), r.content.Bytes(), nil
-}
-
-// read reads the content of a record of that size.
-func (r *Reader) read(size int64) error {
-	r.content.Reset()
-	if size > int64(r.src.Size()) {
-		_, err := io.CopyN(&r.content, r.src, size)
-		return err
-	}
-	r.content.Grow(int(size))
-	content := r.content.AvailableBuffer()[:size]
-	if _, err := io.ReadFull(r.src, content); err != nil {
-		return err
-	}
-	r.content.Write(content)
-	return nil
 }
 
 // broken is the error of a segment that cannot be read on.

@@ -17,6 +17,15 @@ type gathering struct {
 	net.Conn
 	last time.Time
 	more bool
+	// closed is done once the connection is closed, which ends a wait.
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func newGathering(conn net.Conn) *gathering {
+	g := &gathering{Conn: conn}
+	g.closed, g.close = context.WithCancel(context.Background())
+	return g
 }
 
 // dialGathering is the dialer of an archiver, which is in no hurry.
@@ -25,15 +34,24 @@ func dialGathering(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gathering{Conn: conn}, nil
+	return newGathering(conn), nil
 }
 
 // Read implements io.Reader.
 func (g *gathering) Read(p []byte) (int, error) {
 	if !g.more {
-		time.Sleep(gatherTime - time.Since(g.last))
+		select {
+		case <-g.closed.Done():
+		case <-time.After(gatherTime - time.Since(g.last)):
+		}
 	}
 	n, err := g.Conn.Read(p)
 	g.last, g.more = time.Now(), n == len(p)
 	return n, err
+}
+
+// Close implements io.Closer.
+func (g *gathering) Close() error {
+	g.close()
+	return g.Conn.Close()
 }

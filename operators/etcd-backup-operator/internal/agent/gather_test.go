@@ -19,7 +19,7 @@ func TestGathering(t *testing.T) {
 				_, _ = there.Write([]byte("abcd"))
 			}
 		}()
-		g := &gathering{Conn: here}
+		g := newGathering(here)
 		began := time.Now()
 		p := make([]byte, 3)
 		for _, want := range []struct {
@@ -32,6 +32,10 @@ func TestGathering(t *testing.T) {
 			if took := time.Since(began); err != nil || string(p[:n]) != want.text || took != want.after {
 				t.Fatalf("it reads %q after %s (%v), want %q after %s", p[:n], took, err, want.text, want.after)
 			}
+		}
+		time.AfterFunc(gatherTime/2, func() { _ = g.Close() })
+		if _, err := g.Read(p); err == nil || time.Since(began) != 2*gatherTime+gatherTime/2 {
+			t.Errorf("a read ends after %s (%v), and not when the connection is closed", time.Since(began), err)
 		}
 	})
 }

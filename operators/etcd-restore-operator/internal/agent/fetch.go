@@ -79,7 +79,7 @@ func (j *job) take(ctx context.Context, from *stored, dir string) (_ *fetched, e
 	to := io.Discard // a file on a volume stays where it lies
 	if !j.staysOnVolume(from, packed != nil) {
 		f.file, err = j.stage(dir, from)
-		to = &bounded{to: &eager{file: f.file}, check: j.checkScratch}
+		to = &bounded{to: j.writer(f.file), check: j.checkScratch}
 	} else {
 		f.inPlace = from
 	}
@@ -124,6 +124,14 @@ func (j *job) stage(dir string, from *stored) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(dir, "snapshot"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
+}
+
+// writer writes to a staged file. Only what a data dir is made of is synced later.
+func (j *job) writer(f *os.File) io.Writer {
+	if !j.rebuilds() {
+		return f
+	}
+	return &eager{file: f}
 }
 
 // checkUnpacked refuses what turns out to be too large for the volume when it is unpacked. What
