@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
@@ -51,25 +52,20 @@ func (s *stage) backUp(ctx context.Context) error {
 	return s.noticed(ctx)
 }
 
-// startStore starts a store while the show goes on.
-func (s *stage) startStore(ctx context.Context) error {
-	s.storing.Go(func() (err error) {
-		ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-		defer cancel()
-		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket)
-		return err
-	})
-	return nil
-}
-
-// prepareBackup waits for the operator and the store.
+// prepareBackup starts the store, and waits for it and the operator.
 func (s *stage) prepareBackup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if err := s.env.AwaitBackupCRD(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName), s.storing.Wait()); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName) })
+	group.Go(func() (err error) {
+		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	s.say.now("the backup operator and an S3 store are ready: %s, with bucket %s", s.store.Endpoint, bucket)
@@ -82,19 +78,10 @@ func (s *stage) tidyBackup(ctx context.Context) error {
 		return nil //nolint:nilerr // nothing was installed
 	}
 	for _, words := range [][]string{
-		{"etcdbk", name, archived}, {"deployment", harness.BackupOperatorName, "--cascade=foreground"},
+		{"etcdbk", name, archived}, {"deployment", harness.BackupOperatorName, "s3", "--cascade=foreground"},
+		{"service", "s3"}, {"pod", "inspect-s3"}, {"secret", harness.StoreSecret},
 		{"-k", "deploy/etcd-backup-operator/base"},
 	} {
-		if err := s.kubectl(ctx, append(append([]string{"delete"}, words...), "--ignore-not-found")...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tidyStore removes the store, of which anything may be there.
-func (s *stage) tidyStore(ctx context.Context) error {
-	for _, words := range [][]string{{"deployment", "s3", "--cascade=foreground"}, {"service", "s3"}, {"pod", "inspect-s3"}, {"secret", harness.StoreSecret}} {
 		if err := s.kubectl(ctx, append(append([]string{"delete"}, words...), "--ignore-not-found")...); err != nil {
 			return err
 		}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
@@ -33,9 +31,7 @@ type stage struct {
 	client  *harness.Writer
 	// written are the writes that were acknowledged until the client was ended.
 	written []writer.Span
-	// store is there once storing is over.
 	store   *harness.Store
-	storing errgroup.Group
 	watcher *harness.Mirror
 	// wanted is what the cluster held before the mistake, and second when that was made.
 	wanted mirror.Content
@@ -44,13 +40,10 @@ type stage struct {
 
 func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, showTimeout, errors.New("the demo did not finish in time"))
+	defer cancel()
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
-	defer func() {
-		cancel()
-		_ = s.storing.Wait() // what went wrong with it was told, or something else went wrong before
-	}()
 	for _, act := range []func(context.Context) error{
-		s.install, s.form, s.write, s.grow, s.heal, s.startStore, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
+		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
 		s.record, s.mistake, s.undo,
 	} {
 		if err := act(ctx); err != nil {
@@ -229,9 +222,6 @@ func tidy(ctx context.Context, env *harness.Env, say *narrator) error {
 		return err
 	}
 	if err := s.tidyBackup(ctx); err != nil {
-		return err
-	}
-	if err := s.tidyStore(ctx); err != nil {
 		return err
 	}
 	if err := s.kubectl(ctx, "delete", "etcd", name, "--ignore-not-found"); err != nil {
