@@ -56,6 +56,12 @@ func (a *Actor) liveClaims(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev
 // are as they were observed: a member that another operator restarts at this moment is not joined by
 // a second disruption (S6).
 func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.GrowClaim) error {
+	if _, err := a.livePods(ctx, c, obs, GrowsBesideSame, observe.SamePod); err != nil {
+		return err
+	}
+	if err := a.noneUnseen(ctx, c, obs); err != nil {
+		return err
+	}
 	claims, err := a.liveClaims(ctx, c)
 	if err != nil {
 		return err
@@ -74,12 +80,6 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *fact
 	}
 	if claim == nil {
 		return fmt.Errorf("%w: PVC %s has changed", ErrStale, x.Name)
-	}
-	if _, err := a.livePods(ctx, c, obs, GrowsBesideSame, observe.SamePod); err != nil {
-		return err
-	}
-	if err := a.noneUnseen(ctx, c, obs); err != nil {
-		return err
 	}
 	if err := a.unchanged(ctx, c, BeforeGrowth); err != nil {
 		return err
