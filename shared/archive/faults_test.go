@@ -100,7 +100,22 @@ func TestMarksOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// silent is a gRPC connection on which watches deliver nothing after they were created.
+// through connects to what a client is connected to, with each stream changed.
+func through(t *testing.T, c *clientv3.Client, change func(grpc.ClientStream) grpc.ClientStream) grpc.ClientConnInterface {
+	t.Helper()
+	changed, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), DialOptions: []grpc.DialOption{
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			s, err := streamer(ctx, desc, cc, method, opts...)
+			return change(s), err
+		})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = changed.Close() }) // the test is over
+	return changed.ActiveConnection()
+}
+
+// silent is a stream on which watches deliver nothing after they were created.
 type silent struct{ grpc.ClientStream }
 
 func (s silent) RecvMsg(m any) error {
@@ -117,19 +132,10 @@ func (s silent) RecvMsg(m any) error {
 // A watch that delivers nothing while reads succeed ends, so that another member is watched.
 func TestSilentWatch(t *testing.T) {
 	c, r, stored := setup(t, etcdtest.Newest())
-	deaf, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), DialOptions: []grpc.DialOption{
-		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-			s, err := streamer(ctx, desc, cc, method, opts...)
-			return silent{s}, err
-		})}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer deaf.Close()
 	if _, err := c.Put(t.Context(), "a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	r.Conn, r.Stall = deaf.ActiveConnection(), 300*time.Millisecond
+	r.Conn, r.Stall = through(t, c, func(s grpc.ClientStream) grpc.ClientStream { return silent{s} }), 300*time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var stalled *StalledError
@@ -146,6 +152,50 @@ func TestSilentWatch(t *testing.T) {
 	awaitEnd(t, r, stored, 3)
 	if _, err := stop(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// unconfirmed is a stream on which etcd confirms a watch late.
+type unconfirmed struct {
+	grpc.ClientStream
+	confirmed, early *atomic.Bool
+}
+
+func (u unconfirmed) RecvMsg(m any) error {
+	err := u.ClientStream.RecvMsg(m)
+	if got, ok := m.(*pb.WatchResponse); ok && got.Created {
+		time.Sleep(300 * time.Millisecond)
+		u.confirmed.Store(true)
+	}
+	return err
+}
+
+func (u unconfirmed) SendMsg(m any) error {
+	if asked, ok := m.(*pb.WatchRequest); ok && asked.GetProgressRequest() != nil && !u.confirmed.Load() {
+		u.early.Store(true)
+	}
+	return u.ClientStream.SendMsg(m)
+}
+
+// Until etcd has confirmed a watch, its changes wait, and an answer about its progress does not:
+// asked for before, it would take all changes for those of another history.
+func TestProgressOfAConfirmedWatch(t *testing.T) {
+	c, r, stored := setup(t, etcdtest.Newest())
+	var confirmed, early atomic.Bool
+	r.Conn = through(t, c, func(s grpc.ClientStream) grpc.ClientStream { return unconfirmed{s, &confirmed, &early} })
+	r.Idle = 100 * time.Millisecond
+	stop := r.start(t, atOne) // whose revision shows no change, so that only progress ends it
+	etcdtest.Eventually(t, "a segment", func() error {
+		if len(stored.segments()) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	if _, err := stop(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if !confirmed.Load() || early.Load() {
+		t.Errorf("confirmed %t, asked for its progress before %t", confirmed.Load(), early.Load())
 	}
 }
 

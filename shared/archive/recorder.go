@@ -158,7 +158,7 @@ func (c *recording) watch(ctx context.Context) error {
 			err = c.take(ctx, a)
 		case m := <-marks:
 			err = c.mark(m)
-			if err == nil && !c.hasBegun() {
+			if err == nil && c.created && !c.hasBegun() {
 				err = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{ProgressRequest: &pb.WatchProgressRequest{}}})
 			}
 		}

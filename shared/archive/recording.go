@@ -23,6 +23,9 @@ type recording struct {
 	// that is compared and the first segment begins.
 	from Position
 	own  lineage
+	// created: etcd has confirmed the watch. Until then it sends changes later than an answer about
+	// its progress, which would say that there are none.
+	created bool
 	// stored is the position up to which all is in the store.
 	stored Position
 	file   *os.File
@@ -107,6 +110,7 @@ func (c *recording) take(ctx context.Context, a *pb.WatchResponse) error {
 	case a.Canceled:
 		return fmt.Errorf("etcd ended the watch: %s", a.CancelReason)
 	}
+	c.created = c.created || a.Created
 	for _, e := range a.Events {
 		if err := c.change(ctx, e); err != nil {
 			return err
