@@ -190,7 +190,8 @@ type ArchiveStatus struct {
 	// The newest revision up to which all is stored.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
-	// The recovery point: whatever etcd had acknowledged before it is stored.
+	// The recovery point: whatever etcd had acknowledged before it can be restored. It does not move
+	// while no stored snapshot precedes the recorded changes.
 	// +optional
 	// +nullable
 	RecoveryTime *metav1.Time `json:"recoveryTime,omitempty"`

@@ -29,10 +29,6 @@ func TestArchive(t *testing.T) {
 	b := s.backup("archived", w.Writer, st.at(path), harness.OfEndpoints(c.endpoint()), harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 3600}))
 	s.must(b.Patch(s.ctx, map[string]any{"spec": map[string]any{"archive": map[string]any{"interval": "2s"}}}))
 	b.becomes("recorded", twoMinutes, recordedAfter(time.Now()))
-	if n := b.segments(st, path); n == 0 {
-		t.Errorf("there are no segments below %s_archive/: %v", path, sortedKeys(st.objects()))
-	}
-
 	begun := b.Status().Archive.Timeline
 	c.losesPods(c.members()[0])
 	b.becomes("recorded after a member was lost", twoMinutes, recordedAfter(time.Now()))
@@ -42,6 +38,9 @@ func TestArchive(t *testing.T) {
 	b.becomes("recorded after the archiver was lost", twoMinutes, recordedAfter(time.Now()))
 	if a := b.Status().Archive; a.Gaps > 0 || a.Timeline != begun || a.OldestRevision == 0 {
 		t.Errorf("the archive began anew: %+v", a)
+	}
+	if n := b.segments(st, path); n == 0 {
+		t.Errorf("there are no segments below %s_archive/: %v", path, sortedKeys(st.objects()))
 	}
 
 	b.suspend(true)

@@ -174,9 +174,12 @@ func (v *view) follow(st *v1beta2.ArchiveStatus, p *task.ArchiveProgress) {
 		st.Gap = &v1beta2.ArchiveGap{From: g.From, To: g.To, Message: conditiontext.Clip(g.Message), Time: &metav1.Time{Time: whole(g.Time)}}
 	}
 	st.ClusterID, st.Timeline, st.Revision = conditiontext.Clip(p.ClusterID), int64(p.Timeline), max(p.Revision, 0)
-	if !p.RecoveryTime.IsZero() {
+	// Changes without a snapshot that they follow restore nothing.
+	if !p.RecoveryTime.IsZero() && v.oldestArchived(st) > 0 {
 		st.RecoveryTime = &metav1.Time{Time: whole(p.RecoveryTime)}
-		st.LagSeconds = max(0, int64(p.Time.Sub(p.RecoveryTime)/time.Second))
+	}
+	if st.RecoveryTime != nil {
+		st.LagSeconds = max(0, int64(p.Time.Sub(st.RecoveryTime.Time)/time.Second))
 	}
 }
 

@@ -122,6 +122,34 @@ func TestArchiveStatus(t *testing.T) {
 	}
 }
 
+// Changes alone restore nothing: the recovery point goes forward once a snapshot is stored that they
+// follow, and until then it stays what it was.
+func TestRecoveryPointNeedsASnapshot(t *testing.T) {
+	before := metav1.NewTime(born.Add(-time.Hour))
+	for name, c := range map[string]struct {
+		change change
+		want   *metav1.Time
+		lag    int64
+	}{
+		"a snapshot of before the archive began": {progress(func(p *task.ArchiveProgress) { p.Begin = 61 }), nil, 0},
+		"none at all":                            {status(func(s *v1beta2.BackupStatus) { s.History = nil }), nil, 0},
+		"a timeline that begins": {func(s *scene) {
+			s.Archiver.Progress.Timeline, s.Archiver.Progress.Begin = 2, 61
+			s.Backup.Status.Archive.RecoveryTime = &before
+		}, &before, 3660},
+		"users or roles have changed": {func(s *scene) {
+			s.Archiver.Progress.AuthChanged = born.Add(time.Second)
+			s.Backup.Status.Archive.RecoveryTime = &before
+		}, &before, 3660},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := noted(archived(c.change)).Status.Archive; got.OldestRevision != 0 || !got.RecoveryTime.Equal(c.want) || got.LagSeconds != c.lag {
+				t.Errorf("%+v, want the recovery point %s", got, c.want)
+			}
+		})
+	}
+}
+
 // A snapshot is due at once where none is newer than the begin of the recording, or than a
 // change of users and roles; and a failed one is not repeated without end.
 func TestSnapshotsForTheArchive(t *testing.T) {
