@@ -31,7 +31,8 @@ export GOWORK := off
 # the parts of Google's store's SDK out that speak gRPC, 13 MB of each program that has it.
 TAGS := disable_grpc_modules
 export CGO_ENABLED := 0
-export GOFLAGS := $(GOFLAGS) -trimpath -tags=$(TAGS)
+OWN_GOFLAGS := -trimpath -tags=$(TAGS)
+export GOFLAGS := $(filter-out $(OWN_GOFLAGS),$(GOFLAGS)) $(OWN_GOFLAGS)
 
 .PHONY: help
 help: ## List the targets
@@ -47,13 +48,18 @@ test: test-unit test-docs test-e2e ## Run all tests but the long ones, which mak
 .PHONY: test-unit
 test-unit: localkube bin/azurite bin/fakegcs bin/promtool bin/olm bin/scorecard-test ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
-	@$(TEST_ENV) && set -e && for m in $(MODULES); do \
-	  echo "== $$m"; \
-	  simulator=; \
-	  if [ $$m = operators/etcd-operator ]; then (cd $$m && exec go test -tags simulation,$(TAGS) -timeout 20m ./internal/simulate) & simulator=$$!; fi; \
-	  (cd $$m && go test -timeout 20m $$(go list ./... | grep -v -e e2e/suite -e e2e/site -e e2e/releasetest -e internal/simulate)) || { [ -z "$$simulator" ] || kill $$simulator; exit 1; }; \
-	  [ -z "$$simulator" ] || wait $$simulator; \
-	done
+	@$(MAKE) --no-print-directory --jobs=$(UNIT_JOBS) $(UNIT)
+
+# The unit tests of each module, and those of the simulator, which take longest. Many wait for etcd or
+# an API server, so some modules' run side by side.
+UNIT := unit/simulate unit/operators/etcd-operator $(patsubst %,unit/%,$(filter-out operators/etcd-operator,$(MODULES)))
+UNIT_JOBS ?= 3
+.PHONY: $(UNIT)
+$(filter-out unit/simulate,$(UNIT)): unit/%:
+	@$(TEST_ENV) && cd $* && go test -timeout 40m $$(go list ./... | grep -v -e e2e/suite -e e2e/site -e e2e/releasetest -e internal/simulate)
+
+unit/simulate:
+	@$(TEST_ENV) && cd operators/etcd-operator && go test -tags simulation,$(TAGS) -timeout 40m ./internal/simulate
 
 # It tells what failed once more at the end: tests that run side by side are hard to read.
 E2E = cd e2e && ../bin/gotestsum --format testname --jsonfile ../out/e2e/tests.json -- ./suite -count=1
