@@ -59,7 +59,7 @@ func Etcd(version string) Recipe {
 func Versitygw() Recipe {
 	return Recipe{
 		Name: "versitygw", Version: VersitygwVersion, Module: "versitygw",
-		Steps: []Step{{Packages: []string{"github.com/versity/versitygw/cmd/versitygw"}, LDFlags: stripped}},
+		Steps: []Step{{Packages: []string{"."}, LDFlags: stripped}},
 	}
 }
 
