@@ -28,7 +28,7 @@ const (
 	// apiServerName is the name of its Deployment and its Service.
 	apiServerName = "kube-apiserver"
 	// apiServerImage is made of the program that localkube runs, under the name that users know.
-	apiServerImage = "registry.k8s.io/kube-apiserver:v1.34.4"
+	apiServerImage = "registry.k8s.io/kube-apiserver:v1.37.2"
 )
 
 //go:embed apiserver.yaml

@@ -170,7 +170,7 @@ func (e *Env) give(ctx context.Context, built []images.Image) error {
 }
 
 // kubectlImage is the one of examples/backup-cronjob.yaml.
-const kubectlImage = "registry.k8s.io/kubectl:v1.34.4"
+const kubectlImage = "registry.k8s.io/kubectl:v1.37.2"
 
 // LoadKubectlImage gives localkube, which has no registry, the image with kubectl that
 // the examples use, made of its own kubectl. Other clusters pull it.

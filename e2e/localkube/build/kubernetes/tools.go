@@ -9,8 +9,6 @@ import (
 	_ "github.com/containernetworking/plugins/plugins/main/loopback"
 	_ "github.com/containernetworking/plugins/plugins/meta/portmap"
 	_ "github.com/rancher/local-path-provisioner"
-	_ "go.etcd.io/etcd/etcdctl/v3"
-	_ "go.etcd.io/etcd/etcdutl/v3"
 	_ "go.etcd.io/etcd/server/v3"
 	_ "k8s.io/kubernetes/cmd/kube-apiserver"
 	_ "k8s.io/kubernetes/cmd/kube-controller-manager"

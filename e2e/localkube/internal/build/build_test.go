@@ -1,14 +1,18 @@
 package build
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/Masterminds/semver/v3"
 )
 
 func TestKeyChangesWithWhatIsBuiltAndOnlyWithThat(t *testing.T) {
@@ -64,6 +68,73 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 			requires(Etcd(version), "go.etcd.io/etcd/"+program+"/v3")
 		}
 	}
+}
+
+// ownVersions are what a module needs in another version than the others.
+var ownVersions = map[string]*regexp.Regexp{
+	// Its release, and what its etcdctl was written for.
+	"e2e/localkube/build/etcd-3.6": regexp.MustCompile(`^go\.etcd\.io/|/tablewriter$|/uax29/v2$`),
+	// Newer than what Kubernetes was written for.
+	"e2e/localkube/build/cert-manager": regexp.MustCompile(`/cel-go$`),
+}
+
+// TestDependenciesAreShared: what several modules need that the demo or the tests compile is compiled once if they
+// need it, and what it needs, in the same version. etcd 3.5 shares too little with the others.
+func TestDependenciesAreShared(t *testing.T) {
+	source, err := FindSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(source, "..", "..", "..")
+	requires := map[string]map[string]*semver.Version{} // by module of ours, and module
+	highest := map[string]*semver.Version{}
+	for _, ours := range []string{
+		"shared", "operators/etcd-operator", "operators/etcd-backup-operator", "operators/etcd-restore-operator", "e2e", "plugin",
+		"e2e/localkube/build/kubernetes", "e2e/localkube/build/etcd-3.6", "e2e/localkube/build/etcd-3.7",
+		"e2e/localkube/build/versitygw", "e2e/localkube/build/cert-manager",
+	} {
+		requires[ours] = map[string]*semver.Version{}
+		for path, version := range required(t, filepath.Join(root, ours)) {
+			if own := ownVersions[ours]; own != nil && own.MatchString(path) || strings.HasPrefix(path, "github.com/etcd-operators/") {
+				continue
+			}
+			requires[ours][path] = version
+			if highest[path] == nil || version.GreaterThan(highest[path]) {
+				highest[path] = version
+			}
+		}
+	}
+	for ours, modules := range requires {
+		for path, version := range modules {
+			if !version.Equal(highest[path]) {
+				t.Errorf("%s requires %s %s, another module a newer one: run (cd %s && GOWORK=off go get %s@%s)", ours, path, version.Original(), ours, path, highest[path].Original())
+			}
+		}
+	}
+}
+
+// required are the modules in a module's go.mod.
+func required(t *testing.T, dir string) map[string]*semver.Version {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go mod edit in %s: %v", dir, err)
+	}
+	var mod struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*semver.Version{}
+	for _, r := range mod.Require {
+		if all[r.Path], err = semver.NewVersion(r.Version); err != nil {
+			t.Fatalf("%s in %s: %v", r.Path, dir, err)
+		}
+	}
+	return all
 }
 
 func TestEnvironmentIsFreeOfTheCallersBuildSettings(t *testing.T) {

@@ -25,6 +25,10 @@ type Step struct {
 
 const stripped = "-s -w" // no symbol table: half the size
 
+const etcdServer = "go.etcd.io/etcd/server/v3"
+
+var etcdNames = map[string]string{"server": "etcd"}
+
 // Kubernetes is everything that the cluster itself runs, from one module, so that shared packages are compiled once.
 func Kubernetes() Recipe {
 	flags := stripped
@@ -37,11 +41,10 @@ func Kubernetes() Recipe {
 		programs[i] = "k8s.io/kubernetes/cmd/" + program
 	}
 	const cni = "github.com/containernetworking/plugins/plugins"
-	etcd := etcdPrograms()
 	return Recipe{
 		Name: "kubernetes", Version: KubernetesVersion, Module: "kubernetes",
 		Steps: []Step{
-			{Packages: append(programs, append(etcd.Packages, "./coredns", "./pause")...), LDFlags: flags, Rename: etcd.Rename},
+			{Packages: append(programs, etcdServer, "./coredns", "./pause"), LDFlags: flags, Rename: etcdNames},
 			{Packages: []string{cni + "/main/bridge", cni + "/main/loopback", cni + "/ipam/host-local", cni + "/meta/portmap"}, LDFlags: flags, Into: "cni"},
 			// Apart: it imports Sirupsen/logrus, which one build can't hold beside sirupsen/logrus.
 			{Packages: []string{"github.com/rancher/local-path-provisioner"}, LDFlags: stripped},
@@ -52,7 +55,9 @@ func Kubernetes() Recipe {
 // Etcd is one etcd release: etcd, etcdctl, etcdutl.
 func Etcd(version string) Recipe {
 	minor := version[1:strings.LastIndexByte(version, '.')]
-	return Recipe{Name: "etcd", Version: version, Module: "etcd-" + minor, Steps: []Step{etcdPrograms()}}
+	return Recipe{Name: "etcd", Version: version, Module: "etcd-" + minor, Steps: []Step{{
+		Packages: []string{etcdServer, "go.etcd.io/etcd/etcdctl/v3", "go.etcd.io/etcd/etcdutl/v3"}, LDFlags: stripped, Rename: etcdNames,
+	}}}
 }
 
 // Versitygw is the S3 server that tests store into: github.com/versity/versitygw.
@@ -68,13 +73,5 @@ func CertManager() Recipe {
 	return Recipe{
 		Name: "cert-manager", Version: CertManagerVersion, Module: "cert-manager",
 		Steps: []Step{{Packages: []string{"."}, LDFlags: stripped}},
-	}
-}
-
-func etcdPrograms() Step {
-	return Step{
-		Packages: []string{"go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdctl/v3", "go.etcd.io/etcd/etcdutl/v3"},
-		LDFlags:  stripped,
-		Rename:   map[string]string{"server": "etcd"},
 	}
 }

@@ -3,7 +3,7 @@ package build
 import "github.com/etcd-operators/etcd-operators/shared/etcdversion"
 
 // KubernetesVersion is what build/kubernetes/go.mod requires; a test holds the two together.
-const KubernetesVersion = "v1.34.4"
+const KubernetesVersion = "v1.37.2"
 
 // EtcdVersions are the newest patches of the supported etcd minors, oldest first: what build/etcd-*/go.mod require;
 // a test holds the two together.

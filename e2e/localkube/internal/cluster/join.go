@@ -123,7 +123,7 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 }
 
 // startKubeProxy makes the node's kube-proxy run. A new one begins without an earlier one's rules, as after a reboot:
-// kube-proxy v1.34 takes every endpoint's chain that it finds at its start for complete, and so keeps a chain empty for
+// kube-proxy takes every endpoint's chain that it finds at its start for complete, and so keeps a chain empty for
 // ever that its predecessor had flushed and not yet deleted when it was killed.
 func (c Cluster) startKubeProxy(ctx context.Context, n config.Node, fingerprint string) error {
 	netns := ""
