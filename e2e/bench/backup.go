@@ -22,6 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
+	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
@@ -79,13 +81,11 @@ func measureBackup(ctx context.Context, b *bench) error {
 // buildAgent builds the agent of an operator in a folder, and returns its path.
 func (b *bench) buildAgent(ctx context.Context, dir, operator, agent string) (string, error) {
 	program := filepath.Join(dir, agent)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/"+agent)
-	build.Dir = filepath.Join(b.root, "operators", operator)
-	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", agent, err, out)
-	}
-	return program, nil
+	err := gobuild.Build{
+		What: "building " + agent, Dir: filepath.Join(b.root, "operators", operator), Packages: []string{"./cmd/" + agent}, Output: program,
+		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), Flags: []string{"-tags=" + images.Tags},
+	}.Run(ctx)
+	return program, err
 }
 
 // newRig starts a rig of so many members in a folder of its own, with the agent of an operator. End

@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,6 +20,18 @@ const patience = 3 * time.Second
 // waitDelay is how long a killed build's pipes may stay open before they are closed under it.
 const waitDelay = 2 * time.Second
 
+// NoDebug is the flag by which the compiler leaves out what debuggers need, which takes it a tenth of
+// its time: what is stripped has none of it, nor what "go test" runs.
+const NoDebug = "-gcflags=all=-dwarf=false"
+
+// common are the flags of every build. What several programs have in common is compiled once if all are
+// built with the same ones, so the Makefile has them, too.
+var common = []string{"-trimpath", NoDebug}
+
+// eager is an environment in which the compiler takes a fifth less time and, for most packages, half as much memory
+// more: it collects its garbage less often, unless that comes to two GiB. The caller's own setting counts.
+var eager = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
+
 // Build is one call of go build.
 type Build struct {
 	// What is built, in words.
@@ -25,8 +39,8 @@ type Build struct {
 	// Dir is the folder of the module, and Env the whole environment; nil: the caller's.
 	Dir string
 	Env []string
-	// Flags are those of go build that decide what is built, Packages the packages, and Output
-	// is its -o.
+	// Flags are those of go build that decide what is built, beside those of every build; Packages are
+	// the packages, and Output is its -o.
 	Flags, Packages []string
 	Output          string
 	// Out is told how far a build is that takes longer: a bar if it is a terminal, else a line
@@ -64,10 +78,13 @@ func (b Build) Run(ctx context.Context) error {
 
 // command is go with a subcommand, its own flags, and those of the build.
 func (b Build) command(ctx context.Context, sub string, own ...string) *exec.Cmd {
-	args := append([]string{sub}, own...)
-	args = append(append(args, b.Flags...), b.Packages...)
+	args := slices.Concat([]string{sub}, own, common, b.Flags, b.Packages)
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = b.Dir, b.Env, waitDelay
+	env := b.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	cmd.Dir, cmd.Env, cmd.WaitDelay = b.Dir, slices.Concat(eager, env), waitDelay
 	return cmd
 }
 

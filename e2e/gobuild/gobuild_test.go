@@ -29,7 +29,7 @@ func module(t *testing.T, main string) Build {
 		}
 	}
 	env := append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
-	return Build{What: "building m", Dir: dir, Env: env, Flags: []string{"-trimpath"}, Packages: []string{"."}, Output: filepath.Join(dir, "out", "m")}
+	return Build{What: "building m", Dir: dir, Env: env, Packages: []string{"."}, Output: filepath.Join(dir, "out", "m")}
 }
 
 // What is to be compiled is counted, and not what is cached; a short build says nothing.

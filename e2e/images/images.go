@@ -190,7 +190,7 @@ func Compile(ctx context.Context, root string, recipes []Recipe, folder string, 
 			What: "building the programs of " + module, Dir: filepath.Join(root, module), Packages: packages[module],
 			Output: folder + string(filepath.Separator),
 			Env:    append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+target.Arch, "GOAMD64=v1", "GOARM64=v8.0"),
-			Flags:  []string{"-tags=" + Tags, "-trimpath", "-buildvcs=false", "-ldflags=" + flags},
+			Flags:  []string{"-tags=" + Tags, "-buildvcs=false", "-ldflags=" + flags},
 			Out:    target.Out,
 		}.Run(ctx)
 		if err != nil {

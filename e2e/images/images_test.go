@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
@@ -135,7 +136,7 @@ func isStatic(t *testing.T, name string, program []byte, root string) {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	for key, want := range map[string]string{"-trimpath": "true", "CGO_ENABLED": "0", "-tags": "disable_grpc_modules"} {
+	for key, want := range map[string]string{"-trimpath": "true", "-gcflags": "all=-dwarf=false", "CGO_ENABLED": "0", "-tags": "disable_grpc_modules"} {
 		if settings[key] != want {
 			t.Errorf("%s was built with %s=%q", name, key, settings[key])
 		}
@@ -177,6 +178,7 @@ func TestDockerfileMakesTheSame(t *testing.T) {
 	for what, found := range map[string]bool{
 		"static programs":           strings.Contains(string(text), "ENV CGO_ENABLED=0 "),
 		"no path of the build":      strings.Contains(string(text), `GOFLAGS="-trimpath `),
+		"no debug information":      strings.Contains(string(text), " "+gobuild.NoDebug+" "),
 		"the same build tags":       strings.Contains(string(text), "-tags="+Tags+" "),
 		"the stamp":                 strings.Contains(string(text), version.LinkerFlag("${VERSION}")),
 		"nothing below it":          last != "",

@@ -3,12 +3,12 @@ package suite
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
@@ -84,10 +84,12 @@ type plugin struct {
 func (s *scene) aPlugin() plugin {
 	s.t.Helper()
 	folder := filepath.Join(env.Root, "bin")
-	build := exec.CommandContext(s.ctx, "go", "build", "-tags="+images.Tags, "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, "kubectl-etcd"), ".")
-	build.Dir, build.Env = filepath.Join(env.Root, "plugin"), append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		s.t.Fatalf("build kubectl-etcd: %v\n%s", err, out)
+	err := gobuild.Build{
+		What: "building kubectl-etcd", Dir: filepath.Join(env.Root, "plugin"), Packages: []string{"."}, Output: filepath.Join(folder, "kubectl-etcd"),
+		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), Flags: []string{"-tags=" + images.Tags, "-ldflags=-s -w"},
+	}.Run(s.ctx)
+	if err != nil {
+		s.t.Fatal(err)
 	}
 	s.tell("the plugin is built")
 	return plugin{s: s, folder: folder}

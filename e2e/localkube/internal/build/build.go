@@ -123,7 +123,7 @@ func (b Builder) step(ctx context.Context, module, into string, step Step, what 
 	defer cancel()
 	err := gobuild.Build{
 		What: "building " + what, Dir: module, Env: environment(os.Environ()), Output: into + "/", Packages: step.Packages,
-		Flags: []string{"-p", parallel, "-trimpath", "-ldflags", step.LDFlags}, Out: b.Log.Out(),
+		Flags: []string{"-p", parallel, "-ldflags", step.LDFlags}, Out: b.Log.Out(),
 	}.Run(ctx)
 	if err != nil {
 		return err
