@@ -46,7 +46,7 @@ help: ## List the targets
 
 .PHONY: demo
 demo: ## Watch a cluster form, grow, heal, shrink, and come back from a backup, and undo a mistake, on a real Kubernetes
-	cd e2e && go run ./demo
+	cd e2e && go run ./cmd/run ./demo
 
 .PHONY: test
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
