@@ -20,11 +20,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -110,28 +110,38 @@ func Refs(tarPath string) ([]string, error) {
 
 func build(ctx context.Context, spec Spec) (v1.Image, error) {
 	// Uncompressed: it goes from one disk to the same disk, and gzip would cost seconds.
-	layers, err := layersOf(ctx, spec, tarball.WithCompression(compression.None), tarball.WithMediaType(types.DockerUncompressedLayer))
+	layers, err := layersOf(ctx, spec, func(content []byte) (v1.Layer, error) {
+		return static.NewLayer(content, types.DockerUncompressedLayer), nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return assemble(empty.Image, layers, spec, runtime.GOARCH, v1.Time{})
 }
 
-// layersOf are the root file system, if there is one, and what is put on it.
-func layersOf(ctx context.Context, spec Spec, options ...tarball.LayerOption) (layers []v1.Layer, err error) {
+// layersOf are the root file system, if there is one, and what is put on it, each made of its tar.
+func layersOf(ctx context.Context, spec Spec, layer func(content []byte) (v1.Layer, error)) ([]v1.Layer, error) {
+	var contents [][]byte
 	if spec.Root != "" {
-		root, err := tarball.LayerFromFile(spec.Root, options...)
+		root, err := os.ReadFile(spec.Root)
 		if err != nil {
 			return nil, fmt.Errorf("root file system: %w", err)
 		}
-		layers = append(layers, root)
+		contents = append(contents, root)
 	}
 	content, err := layerOf(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }, options...)
-	return append(layers, layer), err
+	var layers []v1.Layer
+	for _, content := range append(contents, content) {
+		made, err := layer(content)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, made)
+	}
+	return layers, nil
 }
 
 // assemble puts layers on an image, and says how that is run.

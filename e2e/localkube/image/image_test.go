@@ -61,6 +61,9 @@ func TestWriteMakesAnImageThatReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer content.Close()
+	if !bytes.Contains(read(t, first), []byte("binary")) {
+		t.Error("the layer is compressed")
+	}
 	want := []string{
 		"tmp/ 1777", "var/ 755", "var/lib/ 755", "var/lib/app/ 700", "etc/ 755", "etc/note 644",
 		"usr/ 755", "usr/local/ 755", "usr/local/bin/ 755", "usr/local/bin/app 755", "bin/ 755", "bin/app 777",

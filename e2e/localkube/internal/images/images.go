@@ -17,8 +17,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/shell"
 )
 
-// folder is where a build's images are, beside its bin. Raise the number when a spec below changes.
-const folder = "images-1"
+// folder is where a build's images are, beside its bin. Raise the number when a spec below or the form changes.
+const folder = "images-2"
 
 // Refs are the references of the cluster's own images.
 var Refs = config.Images{
