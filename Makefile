@@ -44,9 +44,12 @@ TESTED := -exec 'env -u GOGC -u GOMEMLIMIT'
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What the demo builds beside itself, by the biggest module of the operators.
+DEMO_MODULES := ../operators/etcd-backup-operator localkube/build/kubernetes localkube/build/etcd-3.6 localkube/build/versitygw
+
 .PHONY: demo
 demo: ## Watch a cluster form, grow, heal, shrink, and come back from a backup, and undo a mistake, on a real Kubernetes
-	cd e2e && go run ./cmd/run ./demo
+	@cd e2e && go run ./cmd/run -load '$(DEMO_MODULES)' ./demo
 
 .PHONY: test
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
