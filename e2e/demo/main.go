@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// startTimeout bounds the start of Kubernetes, whose first build takes ten
-	// minutes on two cores.
+	// startTimeout bounds the start of Kubernetes, whose first build takes a quarter of an
+	// hour on two cores.
 	startTimeout = 40 * time.Minute
 	// showTimeout bounds the show itself, which takes a minute or two.
 	showTimeout = 10 * time.Minute

@@ -32,7 +32,7 @@ const formatVersion = "1"
 const (
 	// parallel is go build's -p. Each compiler of Kubernetes' largest packages takes about a GiB.
 	parallel = "2"
-	// stepTimeout bounds one go build: the largest takes 8 minutes on two busy cores.
+	// stepTimeout bounds one go build: the largest takes 12 minutes on two cores.
 	stepTimeout = 45 * time.Minute
 )
 
