@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// patience is how long a build may take before it is counted what is left to do.
-const patience = 3 * time.Second
+// Patience is how long a build may take before it is counted what is left to do: a shorter one found most in
+// the cache.
+const Patience = 3 * time.Second
 
 // waitDelay is how long a killed build's pipes may stay open before they are closed under it.
 const waitDelay = 2 * time.Second
@@ -57,7 +58,7 @@ func (b Build) Run(ctx context.Context) error {
 		defer close(counted)
 		select {
 		case <-counting.Done():
-		case <-time.After(patience):
+		case <-time.After(Patience):
 			if left, err := b.count(counting); err == nil { // else the build fails, too
 				bar.expect(left)
 			}

@@ -22,8 +22,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 )
 
-// patience is how long the build may take before modules are loaded: a shorter one found its own in the cache.
-const patience = 3 * time.Second
+// timeout bounds the build, which takes six minutes on two cores with empty caches.
+const timeout = time.Hour
 
 func main() {
 	if err := run(); err != nil {
@@ -44,14 +44,16 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	loading := time.AfterFunc(patience, func() {
+	building, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	loading := time.AfterFunc(gobuild.Patience, func() {
 		for _, folder := range strings.Fields(*load) {
-			cmd := exec.CommandContext(ctx, "go", "mod", "download")
+			cmd := exec.CommandContext(building, "go", "mod", "download")
 			cmd.Dir = folder
 			_ = cmd.Run() // what it could not load, the build tells
 		}
 	})
-	err = gobuild.Build{What: "building " + flag.Arg(0), Packages: []string{flag.Arg(0)}, Output: program, Flags: []string{"-ldflags=-s -w"}, Out: os.Stdout}.Run(ctx)
+	err = gobuild.Build{What: "building " + flag.Arg(0), Packages: []string{flag.Arg(0)}, Output: program, Flags: []string{"-ldflags=-s -w"}, Out: os.Stdout}.Run(building)
 	loading.Stop()
 	if err != nil {
 		return err

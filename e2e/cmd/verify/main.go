@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -27,9 +27,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/git"
 )
 
+// timeout bounds all of it, the loading of what is missing among it.
+const timeout = 30 * time.Minute
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "verify:", err)
 		os.Exit(1)
@@ -54,20 +59,12 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	var mu sync.Mutex
-	var changed []error
-	group, _ := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(runtime.NumCPU())
 	for dir, sum := range sums {
-		group.Go(func() error {
-			err := check(strings.TrimSpace(string(cache)), dir, sum)
-			mu.Lock()
-			defer mu.Unlock()
-			changed = append(changed, err)
-			return nil
-		})
+		group.Go(func() error { return check(strings.TrimSpace(string(cache)), dir, sum) })
 	}
-	if err := errors.Join(group.Wait(), errors.Join(changed...)); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	fmt.Printf("%d modules are as they were loaded\n", len(sums))

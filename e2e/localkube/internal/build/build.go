@@ -30,7 +30,7 @@ import (
 const formatVersion = "1"
 
 const (
-	// parallel is go build's -p. Each compiler of Kubernetes' largest packages takes about a GiB.
+	// parallel is go build's -p. Each compiler of Kubernetes' largest packages takes a GiB or more.
 	parallel = "2"
 	// stepTimeout bounds one go build: the largest takes 12 minutes on two cores.
 	stepTimeout = 45 * time.Minute
