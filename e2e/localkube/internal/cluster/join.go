@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -108,18 +109,20 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 	if err := c.startKubeProxy(ctx, n, config.Fingerprint(proxyConfig)); err != nil {
 		return err
 	}
-	if err := c.waitNode(ctx, n); err != nil {
-		return err
-	}
-	c.Log.Printf("node %s Ready", n.Name())
-	if err := remove(n.Dir.Stopped()); err != nil {
-		return err
-	}
 	loaded, err := c.loaded()
 	if err != nil {
 		return err
 	}
-	return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.extras))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.extras)) })
+	group.Go(func() error {
+		if err := c.waitNode(ctx, n); err != nil {
+			return err
+		}
+		c.Log.Printf("node %s Ready", n.Name())
+		return remove(n.Dir.Stopped())
+	})
+	return group.Wait()
 }
 
 // startKubeProxy makes the node's kube-proxy run. A new one begins without an earlier one's rules, as after a reboot:
