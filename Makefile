@@ -53,7 +53,7 @@ demo: ## Watch a cluster form, grow, heal, shrink, and come back from a backup, 
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
 
 .PHONY: test-unit
-test-unit: localkube bin/azurite bin/fakegcs bin/promtool bin/olm bin/scorecard-test ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
+test-unit: localkube bin/azurite bin/fakegcs bin/controller-gen bin/promtool bin/olm bin/scorecard-test ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
 	@$(MAKE) --no-print-directory --jobs=$(UNIT_JOBS) $(UNIT)
 

@@ -129,17 +129,21 @@ func unmarshal(t *testing.T, text string, into any) {
 	}
 }
 
-// TestAccepted: a real API server takes every object of every chart.
+// TestAccepted: a real API server takes every object of every chart, and of deploy/monitoring, those
+// of the Prometheus operator's kinds included.
 func TestAccepted(t *testing.T) {
+	installMonitoringKinds(t)
 	c := apiservertest.Client(t)
+	for _, u := range kustomized(t, filepath.Join(root, "deploy/monitoring")) {
+		accept(t, c, u)
+	}
 	for _, name := range Operators {
 		for _, clusterWide := range []bool{false, true} {
 			values := with(t, everything(t, name), "clusterWide", clusterWide)
 			values = with(t, values, "networkPolicies.namespaces", []any{metav1.NamespaceDefault})
+			values = with(t, values, "podMonitor.interval", "30s")
 			for _, u := range objects(t, name, metav1.NamespaceDefault, values) {
-				if u.GroupVersionKind().Group != "monitoring.coreos.com" {
-					accept(t, c, u)
-				}
+				accept(t, c, u)
 			}
 		}
 	}
