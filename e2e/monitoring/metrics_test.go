@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -62,36 +63,47 @@ func byOperators(t *testing.T) exposed {
 	return all
 }
 
-// byEtcd are the metrics of a member of a real cluster of two.
-func byEtcd(t *testing.T, version string) exposed {
+// extensive are the metrics that etcd exposes only with --metrics=extensive. Rules that ask for them
+// never fire without it.
+var extensive = []string{"grpc_server_handling_seconds_bucket"}
+
+// byEtcd are the metrics of a member of a real cluster of two, which has lost the other; and those
+// that the other one had, with --metrics=extensive.
+func byEtcd(t *testing.T, version string) (usual, more exposed) {
 	t.Helper()
-	members := []*etcdtest.Member{etcdtest.NewMember(t, version, "a"), etcdtest.NewMember(t, version, "b")}
-	for _, m := range members {
-		m.Start(t, "new", members...)
-	}
-	all := exposed{}
-	etcdtest.Eventually(t, "both members to have measured the way to each other", func() error {
-		for _, m := range members {
-			if err := etcdtest.CheckHTTP(m.Metrics, "/readyz", http.StatusOK); err != nil {
-				return err
+	a, b := etcdtest.NewMember(t, version, "a"), etcdtest.NewMember(t, version, "b")
+	a.Start(t, "new", a, b)
+	other := etcdtest.Start(t, nil, append(b.Command(t), "--metrics=extensive", "--initial-cluster="+etcdtest.InitialCluster(a, b), "--initial-cluster-token="+a.Name)...)
+	a.WaitReady(t)
+	b.WaitReady(t)
+	has := func(m *etcdtest.Member, metric string) (all exposed) {
+		etcdtest.Eventually(t, "member "+m.Name+" to expose "+metric, func() (err error) {
+			all, err = exposedBy(t, m)
+			if _, ok := all[metric]; err == nil && !ok {
+				return errors.New("it does not")
 			}
-		}
-		text, err := fetch(t, "http://"+members[0].Metrics+"/metrics")
-		if err != nil {
 			return err
+		})
+		return all
+	}
+	has(a, "etcd_network_peer_round_trip_time_seconds_bucket") // once the way to the other is measured
+	more = has(b, "etcd_server_has_leader")
+	other.Kill()
+	return has(a, "etcd_network_peer_sent_failures_total"), more
+}
+
+// exposedBy is what a member exposes now.
+func exposedBy(t *testing.T, m *etcdtest.Member) (exposed, error) {
+	t.Helper()
+	text, err := fetch(t, "http://"+m.Metrics+"/metrics")
+	all := exposed{}
+	for _, line := range exposition.FindAllStringSubmatch(text, -1) {
+		all[line[1]] = nil
+		for _, label := range matcher.FindAllStringSubmatch(quoted.ReplaceAllString(line[2], `""`), -1) {
+			all[line[1]] = append(all[line[1]], label[1])
 		}
-		for _, line := range exposition.FindAllStringSubmatch(text, -1) {
-			all[line[1]] = nil
-			for _, label := range matcher.FindAllStringSubmatch(quoted.ReplaceAllString(line[2], `""`), -1) {
-				all[line[1]] = append(all[line[1]], label[1])
-			}
-		}
-		if _, ok := all["etcd_network_peer_round_trip_time_seconds_bucket"]; !ok {
-			return fmt.Errorf("no round trip is measured yet")
-		}
-		return nil
-	})
-	return all
+	}
+	return all, err
 }
 
 func fetch(t *testing.T, url string) (string, error) {
@@ -136,7 +148,13 @@ func queries(t *testing.T) map[string]string {
 func TestMetricsAreExposed(t *testing.T) {
 	ours, all := byOperators(t), queries(t)
 	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
-		etcds := byEtcd(t, version)
+		etcds, more := byEtcd(t, version)
+		for _, name := range extensive {
+			if _, usual := etcds[name]; usual || more[name] == nil {
+				t.Errorf("etcd %s exposes %s by itself: %t, and with --metrics=extensive the labels %v", version, name, usual, more[name])
+			}
+			etcds[name] = more[name]
+		}
 		for who, query := range all {
 			names := Metrics(query)
 			if len(names) == 0 {

@@ -257,3 +257,23 @@ func TestPageListsAlerts(t *testing.T) {
 		t.Errorf("it lists\n%s\nwant\n%s", strings.Join(listed, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// The page for users says of each alert of etcd-mixin which of ours answers it.
+func TestPageAnswersMixin(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/tasks/monitoring.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(etcd[A-Z]\\w+)` \\| `Etcd").FindAllStringSubmatch(string(text), -1) {
+		got = append(got, row[1])
+	}
+	want := []string{
+		"etcdMembersDown", "etcdInsufficientMembers", "etcdNoLeader", "etcdHighNumberOfLeaderChanges", "etcdHighNumberOfFailedGRPCRequests",
+		"etcdGRPCRequestsSlow", "etcdMemberCommunicationSlow", "etcdHighNumberOfFailedProposals", "etcdHighFsyncDurations", "etcdHighCommitDurations",
+		"etcdDatabaseQuotaLowSpace", "etcdExcessiveDatabaseGrowth", "etcdDatabaseHighFragmentationRatio",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("it answers %v, want %v", got, want)
+	}
+}

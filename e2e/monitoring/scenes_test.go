@@ -76,6 +76,12 @@ func requests(in int) series {
 	}
 }
 
+// handling is how long etcd takes for requests, of members with --metrics=extensive.
+const handling = "grpc_server_handling_seconds"
+
+// unary are the labels of requests of a method with one answer.
+func unary(method string) string { return fmt.Sprintf(`,grpc_method=%q,grpc_type="unary"`, method) }
+
 // shares are a value of a member, and one of which it is a part.
 func shares(part, whole, partValues, wholeValues string) series {
 	return series{of(part, ""): partValues, of(whole, ""): wholeValues}
@@ -126,6 +132,8 @@ var scenes = map[string]scene{
 	"EtcdLeaderChanges":            {fires: series{of("etcd_server_leader_changes_seen_total", ""): "1+1" + long}, at: 25 * time.Minute, labels: ofEtcd, quiet: []series{{of("etcd_server_leader_changes_seen_total", ""): "1x10 2" + long}}},
 	"EtcdGRPCRequestsFailing":      {fires: requests(50), at: 20 * time.Minute, labels: ofEtcd + `, grpc_method="Range"`, quiet: []series{requests(200)}},
 	"EtcdGRPCRequestsFailingOften": {fires: requests(10), at: 20 * time.Minute, labels: ofEtcd + `, grpc_method="Range"`, quiet: []series{requests(50)}},
+	"EtcdGRPCRequestsSlow":         {fires: slow(handling, "0.2", "0.5", unary("Range")), at: 20 * time.Minute, labels: ofPod + `, grpc_method="Range"`, quiet: []series{slow(handling, "0.001", "0.1", unary("Range")), slow(handling, "2", "4", unary("Defragment")), slow(handling, "2", "4", `,grpc_method="Watch",grpc_type="bidi_stream"`)}},
+	"EtcdPeerUnreachable":          {fires: series{of("etcd_network_peer_sent_failures_total", `,To="b"`): "0+60" + long}, at: 40 * time.Minute, labels: ofPod + `, To="b"`, quiet: []series{{of("etcd_network_peer_sent_failures_total", `,To="b"`): "0x9 0+60x12 720" + long}}},
 	"EtcdPeerCommunicationSlow":    {fires: slow("etcd_network_peer_round_trip_time_seconds", "0.2048", "0.4096", `,To="b"`), at: 20 * time.Minute, labels: ofPod + `, To="b"`, quiet: []series{slow("etcd_network_peer_round_trip_time_seconds", "0.0001", "0.0128", `,To="b"`)}},
 	"EtcdProposalsFailing":         {fires: series{of("etcd_server_proposals_failed_total", ""): "0+1" + long}, at: 40 * time.Minute, labels: ofPod, quiet: []series{{of("etcd_server_proposals_failed_total", ""): "0x10 2" + long}}},
 	"EtcdSlowFsync":                {fires: slow("etcd_disk_wal_fsync_duration_seconds", "0.512", "1.024", ""), at: 20 * time.Minute, labels: ofPod, quiet: []series{slow("etcd_disk_wal_fsync_duration_seconds", "0.001", "0.008", "")}},
@@ -246,10 +254,11 @@ func healthy() series {
 		series{
 			of("etcd_server_has_leader", ""): "1" + long, of("etcd_server_leader_changes_seen_total", ""): "1" + long,
 			of("etcd_server_proposals_failed_total", ""): "0" + long, of("etcd_server_slow_apply_total", ""): "0" + long,
+			of("etcd_network_peer_sent_failures_total", `,To="b"`): "50" + long,
 			of(size, ""): fmt.Sprint(gib, long), of(inUse, ""): fmt.Sprint(gib*3/4, long), of(quota, ""): fmt.Sprint(2*gib, long),
 		},
 		slow("etcd_disk_wal_fsync_duration_seconds", "0.001", "0.002", ""), slow("etcd_disk_backend_commit_duration_seconds", "0.001", "0.002", ""),
-		slow("etcd_network_peer_round_trip_time_seconds", "0.0001", "0.0002", `,To="b"`),
+		slow("etcd_network_peer_round_trip_time_seconds", "0.0001", "0.0002", `,To="b"`), slow(handling, "0.001", "0.002", unary("Range")),
 		condition("Available", "True", "Serving"), condition("Degraded", "False", "AllHealthy"), condition("Progressing", "False", "UpToDate"),
 		condition("Upgrading", "False", "AtVersion"), condition("Recovering", "False", "NothingToRecover"), condition("Paused", "False", "NotPaused"),
 		condition("Scaling", "False", "AtSize"), condition("CertificatesReady", "True", "CertificatesValid"), condition("Consistent", "True", "Consistent"),
