@@ -45,13 +45,13 @@ type Prometheus struct {
 	log     bytes.Buffer
 }
 
-// StartPrometheus starts one that keeps its files in a folder, with the alerts of these operators.
-func (e *Env) StartPrometheus(ctx context.Context, dir, namespace string, operators ...string) (*Prometheus, error) {
+// StartPrometheus starts one that keeps its files in a folder, with all alerts.
+func (e *Env) StartPrometheus(ctx context.Context, dir, namespace string) (*Prometheus, error) {
 	program := filepath.Join(e.Root, "bin", "prometheus")
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("prometheus is missing: run \"make bin/prometheus\": %w", err)
 	}
-	rules, err := monitoring.RuleFile(e.Root, operators...)
+	rules, err := monitoring.RuleFile(e.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +222,26 @@ func (p *Prometheus) Count(ctx context.Context, query string) (int, error) {
 	var answer struct{ Result []json.RawMessage }
 	err := p.ask(ctx, "/api/v1/query?query="+url.QueryEscape(query), &answer)
 	return len(answer.Result), err
+}
+
+// Labels are the names of the labels that the series of these metrics have had, by metric.
+func (p *Prometheus) Labels(ctx context.Context, metrics []string) (map[string]map[string]bool, error) {
+	const name = "__name__"
+	var series []map[string]string
+	selector := fmt.Sprintf("{%s=~%q}", name, strings.Join(metrics, "|"))
+	err := p.ask(ctx, "/api/v1/series?match[]="+url.QueryEscape(selector), &series)
+	all := map[string]map[string]bool{}
+	for _, one := range series {
+		labels := all[one[name]]
+		if labels == nil {
+			labels = map[string]bool{}
+			all[one[name]] = labels
+		}
+		for label := range one {
+			labels[label] = true
+		}
+	}
+	return all, err
 }
 
 // ask asks Prometheus' API.

@@ -190,16 +190,20 @@ func (e *Env) create(ctx context.Context, v *View, obj client.Object) error {
 // pollEvery is how often Poll asks: seldom enough not to disturb what it measures.
 const pollEvery = 200 * time.Millisecond
 
-// Poll asks for what no watch reports, until there is no objection.
+// Poll asks for what no watch reports, until there is no objection. Its error has the last one: what
+// it asks when its time is up is only cut short.
 func Poll(ctx context.Context, what string, ask func(context.Context) (objection string, err error)) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	var objection string
 	for {
-		objection, err := ask(ctx)
-		if err == nil && objection == "" {
+		now, err := ask(ctx)
+		switch {
+		case err == nil && now == "":
 			return nil
-		}
-		if err != nil {
+		case err == nil:
+			objection = now
+		case ctx.Err() == nil || objection == "":
 			objection = err.Error()
 		}
 		select {

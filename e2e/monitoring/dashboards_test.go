@@ -44,6 +44,9 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
+// some is the value of each variable.
+func some(string) string { return "some" }
+
 // Prometheus reads each query of the dashboards, after Grafana has put in its variables.
 func TestDashboardQueriesAreValid(t *testing.T) {
 	type recorded struct {
@@ -52,18 +55,11 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 	}
 	var rules []recorded
 	for _, d := range Dashboards() {
-		grafana := []string{"$__rate_interval", "4m"}
-		for _, v := range d.Variables {
-			grafana = append(grafana, "$"+v.Name, "some")
-		}
-		for _, p := range d.Panels {
-			for _, q := range p.Queries {
-				expr := strings.NewReplacer(grafana...).Replace(q.Expr)
-				if strings.Contains(expr, "$") {
-					t.Errorf("%s, panel %s: no variable of the dashboard is meant by %s", d.UID, p.Title, expr)
-				}
-				rules = append(rules, recorded{fmt.Sprintf("query_%d", len(rules)), expr})
+		for where, expr := range d.Queries(some) {
+			if strings.Contains(expr, "$") {
+				t.Errorf("%s: no variable of the dashboard is meant by %s", where, expr)
 			}
+			rules = append(rules, recorded{fmt.Sprintf("query_%d", len(rules)), expr})
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})

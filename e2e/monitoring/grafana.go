@@ -2,7 +2,9 @@ package monitoring
 
 import (
 	"encoding/json"
+	"fmt"
 	"path"
+	"strings"
 )
 
 // columns is how wide Grafana's grid is, and height how high a panel is in its units.
@@ -74,11 +76,41 @@ func (d *Dashboard) variables() []any {
 		all = append(all, map[string]any{
 			"name": v.Name, "label": v.Label, "type": "query", "datasource": source, "definition": query,
 			"query": map[string]any{"query": query, "refId": v.Name}, "refresh": 2, "sort": 1,
-			"multi": !v.One, "includeAll": !v.One, "allValue": ".*",
+			"multi": !v.One, "includeAll": !v.One, "allValue": allValues,
 		})
 	}
 	return all
 }
+
+// rateInterval is what Grafana puts in for $__rate_interval where Prometheus collects once a minute.
+const rateInterval = "4m"
+
+// Queries are those of the panels and variables, by panel and number or by variable, as Grafana asks
+// them: with the value chosen of each variable that has one, and with all values of the others.
+func (d *Dashboard) Queries(chosen func(variable string) string) map[string]string {
+	grafana := []string{"$__rate_interval", rateInterval}
+	for _, v := range d.Variables {
+		value := allValues
+		if v.One {
+			value = chosen(v.Name)
+		}
+		grafana = append(grafana, "$"+v.Name, value)
+	}
+	fill := strings.NewReplacer(grafana...)
+	all := map[string]string{}
+	for _, v := range d.Variables {
+		all[d.UID+": $"+v.Name] = fill.Replace("count by (" + v.Of + ") (" + v.Metric + ")")
+	}
+	for _, p := range d.Panels {
+		for i, q := range p.Queries {
+			all[fmt.Sprintf("%s: %s %d", d.UID, p.Title, i+1)] = fill.Replace(q.Expr)
+		}
+	}
+	return all
+}
+
+// allValues is what Grafana puts in for all values of a variable.
+const allValues = ".*"
 
 func (v *Variable) definition() string { return "label_values(" + v.Metric + ", " + v.Of + ")" }
 

@@ -2,7 +2,6 @@ package monitoring
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -129,14 +128,9 @@ func queries(t *testing.T) map[string]string {
 		all["alert "+name] = rule.Expr
 	}
 	for _, d := range Dashboards() {
-		for _, p := range d.Panels {
-			for i, q := range p.Queries {
-				all[fmt.Sprintf("dashboard %s, panel %s, query %d", d.UID, p.Title, i)] = q.Expr
-			}
-		}
-		for _, v := range d.Variables {
-			if !strings.HasPrefix(v.Metric, "{") { // which has a pattern of names
-				all[fmt.Sprintf("dashboard %s, variable %s", d.UID, v.Name)] = "count by (" + v.Of + ") (" + v.Metric + ")"
+		for where, query := range d.Queries(some) {
+			if !strings.Contains(query, "{__name__=~") { // a pattern of names
+				all["dashboard "+where] = query
 			}
 		}
 	}
@@ -228,6 +222,18 @@ func TestMetrics(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, Metrics(query)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+	for query, want := range map[string]string{
+		`max by (x) (a{x!="1",y=~"2"}) == 1`:                     `max by (x) (a{x!="1",y=~"2"})`,
+		`time() - a > 2 * 86400`:                                 `time() - a`,
+		`a / (b > 0) > 0.95`:                                     `a / (b)`,
+		`a / b < 0.5 and a > 104857600`:                          `a / b and a`,
+		`sum(up) < (count(up) + 1) / 2`:                          `sum(up) < (count(up) + 1) / 2`,
+		`predict_linear(a[4h], 4 * 3600) / (b > 0) > 1 unless c`: `predict_linear(a[4h], 4 * 3600) / (b) unless c`,
+	} {
+		if got := Observed(query); got != want {
+			t.Errorf("without thresholds, %s is %s, want %s", query, got, want)
 		}
 	}
 	if diff := cmp.Diff(map[string][]string{"a": {"x", "y"}, "b": {"z"}}, Matched(`a{x="{",y=~"1"} / b{z!="2"}`)); diff != "" {

@@ -67,18 +67,32 @@ func ReadRules(root string) (map[string]Groups, error) {
 	return all, nil
 }
 
-// RuleFile is the text of a file of rules, as Prometheus itself reads it, with the alerts of these
-// operators, or of all if none is named.
-func RuleFile(root string, of ...string) ([]byte, error) {
+// Alerts are all alerts, by name.
+func Alerts(root string) (map[string]Rule, error) {
+	rules, err := ReadRules(root)
+	all := map[string]Rule{}
+	for _, groups := range rules {
+		for _, group := range groups.Groups {
+			for _, rule := range group.Rules {
+				if _, twice := all[rule.Alert]; twice {
+					return nil, fmt.Errorf("there are two alerts %s", rule.Alert)
+				}
+				all[rule.Alert] = rule
+			}
+		}
+	}
+	return all, err
+}
+
+// RuleFile is the text of a file of rules, as Prometheus itself reads it, with all alerts.
+func RuleFile(root string) ([]byte, error) {
 	all, err := ReadRules(root)
 	if err != nil {
 		return nil, err
 	}
 	var together Groups
-	for operator, groups := range all {
-		if len(of) == 0 || slices.Contains(of, operator) {
-			together.Groups = append(together.Groups, groups.Groups...)
-		}
+	for _, groups := range all {
+		together.Groups = append(together.Groups, groups.Groups...)
 	}
 	slices.SortFunc(together.Groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
 	return yaml.Marshal(together)
@@ -94,6 +108,7 @@ var (
 	number     = regexp.MustCompile(`\b\d[\w.]*`)
 	word       = regexp.MustCompile(`[a-zA-Z_]\w*`)
 	matcher    = regexp.MustCompile(`([a-zA-Z_]\w*)\s*(?:=~|!~|!=|=)`)
+	threshold  = regexp.MustCompile(`\s*(?:==|!=|<=|>=|<|>)\s*\d[\d.]*(?:\s*\*\s*\d[\d.]*)*`)
 )
 
 // operators are the words of PromQL between its operands.
@@ -125,3 +140,6 @@ func Matched(query string) map[string][]string {
 	}
 	return all
 }
+
+// Observed is a query without its thresholds: what an alert looks at, whether all is well or not.
+func Observed(query string) string { return threshold.ReplaceAllString(query, "") }

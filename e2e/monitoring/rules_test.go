@@ -23,20 +23,9 @@ const root = "../.."
 // alerts are all alerts by name.
 func alerts(t *testing.T) map[string]Rule {
 	t.Helper()
-	rules, err := ReadRules(root)
+	all, err := Alerts(root)
 	if err != nil {
 		t.Fatal(err)
-	}
-	all := map[string]Rule{}
-	for _, groups := range rules {
-		for _, group := range groups.Groups {
-			for _, rule := range group.Rules {
-				if _, twice := all[rule.Alert]; twice {
-					t.Errorf("there are two alerts %s", rule.Alert)
-				}
-				all[rule.Alert] = rule
-			}
-		}
 	}
 	return all
 }
