@@ -101,6 +101,29 @@ func modes(all []installMode) []string {
 	return supported
 }
 
+// TestMinKubeVersion: OLM refuses a Kubernetes that is older than docs/tasks/olm.md says.
+func TestMinKubeVersion(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/tasks/olm.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	oldest := regexp.MustCompile(`You need Kubernetes (\d+\.\d+) or later`).FindSubmatch(page)
+	if oldest == nil {
+		t.Fatal("docs/tasks/olm.md does not say which Kubernetes is needed")
+	}
+	for _, o := range operators {
+		if got, want := readCSV(t, o.name).Spec.MinKubeVersion, string(oldest[1])+".0"; got != want {
+			t.Errorf("%s: minKubeVersion is %q, want %q", o.name, got, want)
+		}
+	}
+	for _, other := range []string{"", ">=1.30", ">=1.30.0", "1.30.0", "^1.30.0-0"} {
+		c := chart{KubeVersion: other}
+		if got, err := c.minKubeVersion(); err == nil {
+			t.Errorf("kubeVersion %q is taken for %s", other, got)
+		}
+	}
+}
+
 // defaultOf finds the default of a flag of an operator in docs/reference/flags.md, which is made
 // from what the operator prints.
 func defaultOf(t *testing.T, operator, name string) (string, bool) {
