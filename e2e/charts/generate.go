@@ -24,8 +24,8 @@ var Operators = []string{original, "etcd-backup-operator", "etcd-restore-operato
 // which is the chart's appVersion. A release sets it.
 const DigestAnnotation = "etcd.database.coreos.com/image-digest"
 
-// umbrella is the chart that depends on all of them.
-const umbrella = "etcd-operators"
+// Umbrella is the chart that depends on all of them.
+const Umbrella = "etcd-operators"
 
 // shared are the folders of deploy/ whose files a chart has, and whether all have them.
 var shared = map[string]bool{
@@ -44,7 +44,7 @@ func Generate(root string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	return made, describe(root, umbrella, made)
+	return made, describe(root, Umbrella, made)
 }
 
 // monitoring are the files of deploy/monitoring that a chart has, beside its operator's rules.

@@ -28,7 +28,7 @@ helm test %[1]s --namespace databases
 func readme(name, description string, values *Value) string {
 	var page strings.Builder
 	first := ""
-	if name == umbrella {
+	if name == Umbrella {
 		first = "helm dependency build charts/" + name + "\n"
 	}
 	fmt.Fprintf(&page, readmeHead, name, description, first)

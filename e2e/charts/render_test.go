@@ -36,7 +36,7 @@ func load(t *testing.T, name string) *chart.Chart {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name == umbrella { // as "helm dependency build" does, which might have left older ones
+	if name == Umbrella { // as "helm dependency build" does, which might have left older ones
 		c.SetDependencies()
 		for _, operator := range Operators {
 			c.AddDependency(load(t, operator))

@@ -45,7 +45,7 @@ func TestUmbrella(t *testing.T) {
 			for operator, values := range c.of {
 				maps.Copy(want, objects(t, operator, databases, values))
 			}
-			got := objects(t, umbrella, databases, c.values)
+			got := objects(t, Umbrella, databases, c.values)
 			if diff := difference(flatten(t, want), flatten(t, got)); len(diff) > 0 {
 				t.Errorf("-charts of the operators +umbrella: %s", cmp.Diff(nil, diff))
 			}
@@ -56,11 +56,11 @@ func TestUmbrella(t *testing.T) {
 // TestUmbrellaDependsOnThese: its requirements name the charts beside it, as they are.
 func TestUmbrellaDependsOnThese(t *testing.T) {
 	var got, want []string
-	for _, d := range load(t, umbrella).Metadata.Dependencies {
+	for _, d := range load(t, Umbrella).Metadata.Dependencies {
 		got = append(got, d.Name+" "+d.Version+" "+d.Repository+" "+d.Condition)
 	}
 	values := map[string]bool{}
-	for _, v := range valuesOf(t, umbrella) {
+	for _, v := range valuesOf(t, Umbrella) {
 		values[v.Path] = true
 	}
 	for _, operator := range Operators {
@@ -91,7 +91,7 @@ func TestUmbrellaRefuses(t *testing.T) {
 		"of the wrong type":  {Operators[0]: map[string]any{"replicas": "three"}},
 		"whether to install": {"operators": map[string]any{"etcd-operator": "yes"}},
 	} {
-		if _, err := render(load(t, umbrella), databases, values); err == nil {
+		if _, err := render(load(t, Umbrella), databases, values); err == nil {
 			t.Errorf("%s: %v is not refused", name, values)
 		}
 	}

@@ -23,6 +23,8 @@ type commit struct {
 	time time.Time
 	// changes are what CHANGELOG.md tells of the version, in Markdown.
 	changes string
+	// entries are its changes, one by one.
+	entries []change
 }
 
 // checkVersion refuses what no release is called.
@@ -66,7 +68,11 @@ func inspect(ctx context.Context, root, version string) (*commit, error) {
 		return nil, err
 	}
 	changes, err := changesOf(string(changelog), version)
-	return &commit{hash: hash, time: time.Unix(at, 0).UTC(), changes: changes}, err
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseChanges(changes)
+	return &commit{hash: hash, time: time.Unix(at, 0).UTC(), changes: changes, entries: entries}, err
 }
 
 // heading begins the section of a version in the changelog, as Keep a Changelog has it.

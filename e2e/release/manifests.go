@@ -23,9 +23,6 @@ const (
 	devChart = "0.0.0-dev"
 )
 
-// umbrella is the chart that has all others in it.
-const umbrella = "etcd-operators"
-
 // stamp gives the exported manifests, charts and bundles the version and the digests of the images.
 func (b *build) stamp(context.Context) error {
 	for _, operator := range charts.Operators {
@@ -33,24 +30,25 @@ func (b *build) stamp(context.Context) error {
 		if err := b.replace(file, "newTag: "+devTag+"\n", "newTag: "+b.tag+"\n    digest: "+b.digests[operator]+"\n"); err != nil {
 			return err
 		}
-		file = filepath.Join("charts", operator, "Chart.yaml")
-		if err := b.stampChart(file); err != nil {
+		if err := b.stampChart(operator, operator); err != nil {
 			return err
 		}
-		if err := b.replace(file, "/"+operator+":"+devTag+"\n", "/"+operator+":"+b.tag+"@"+b.digests[operator]+"\n"); err != nil {
-			return err
-		}
-		if err := b.replace(file, "\nannotations:\n", "\nannotations:\n  "+charts.DigestAnnotation+": "+b.digests[operator]+"\n"); err != nil {
+		if err := b.replace(chartFile(operator), "\nannotations:\n", "\nannotations:\n  "+charts.DigestAnnotation+": "+b.digests[operator]+"\n"); err != nil {
 			return err
 		}
 	}
-	if err := b.stampChart(filepath.Join("charts", umbrella, "Chart.yaml")); err != nil {
+	if err := b.stampChart(charts.Umbrella, charts.Operators...); err != nil {
 		return err
 	}
 	return b.generate()
 }
 
-func (b *build) stampChart(file string) error {
+func chartFile(chart string) string { return filepath.Join("charts", chart, "Chart.yaml") }
+
+// stampChart gives a chart its version, the changes in it, and the digests of the images that it
+// shows.
+func (b *build) stampChart(chart string, shown ...string) error {
+	file := chartFile(chart)
 	for old, with := range map[string]string{
 		"version: " + devChart + "\n":  "version: " + b.Version + "\n",
 		"appVersion: " + devTag + "\n": "appVersion: " + b.tag + "\n",
@@ -60,7 +58,16 @@ func (b *build) stampChart(file string) error {
 			return err
 		}
 	}
-	return nil
+	for _, operator := range shown {
+		if err := b.replace(file, "/"+operator+":"+devTag+"\n", "/"+operator+":"+b.tag+"@"+b.digests[operator]+"\n"); err != nil {
+			return err
+		}
+	}
+	changes, err := b.chartChanges(chart)
+	if err != nil {
+		return fmt.Errorf("changes of chart %s: %w", chart, err)
+	}
+	return b.replace(file, "\nannotations:\n", "\nannotations:\n"+changes)
 }
 
 // replace changes each place of a text in an exported file. There must be one.
@@ -134,12 +141,13 @@ func (b *build) render(context.Context) error {
 
 // packCharts writes the charts as Helm packs them; the one of all operators has the others in it.
 func (b *build) packCharts(context.Context) error {
-	for _, name := range append([]string{umbrella}, charts.Operators...) {
+	for _, name := range append([]string{charts.Umbrella}, charts.Operators...) {
 		c, err := loader.LoadDir(filepath.Join(b.source, "charts", name))
 		if err != nil {
 			return err
 		}
-		if name == umbrella {
+		if name == charts.Umbrella {
+			c.SetDependencies() // without what helm has left in a checkout
 			for _, operator := range charts.Operators {
 				one, err := loader.LoadDir(filepath.Join(b.source, "charts", operator))
 				if err != nil {

@@ -13,12 +13,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"helm.sh/helm/v4/pkg/chart/common"
 	renderutil "helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/e2e/charts"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
@@ -32,6 +35,25 @@ func digestFor(name string) string {
 	return "sha256:" + strings.Repeat(string(digit[len(name)%len(digit)]), 64)
 }
 
+// changes are those of the version, as the changelog has them.
+const changes = `### Fixed
+
+- It works: [page](docs/page.md), [site](https://example.com/).
+
+### Added
+
+Some text that is no change.
+
+#### etcd-backup-operator
+
+- **Backups** with ` + "`spec.x`" + `,
+  for all: of "anything".
+
+#### kubectl etcd
+
+- A command.
+`
+
 // manifestsOnly is a build whose steps for manifests have run, from what is checked out here.
 func manifestsOnly(t *testing.T) *build {
 	t.Helper()
@@ -39,9 +61,13 @@ func manifestsOnly(t *testing.T) *build {
 	if err != nil {
 		t.Fatal(err)
 	}
+	entries, err := parseChanges(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := &build{
 		Options: &Options{Root: root, Version: "1.2.3-rc.1"}, tag: "v1.2.3-rc.1", digests: map[string]string{},
-		commit: &commit{hash: strings.Repeat("c", 40), time: time.Unix(1700000000, 0).UTC(), changes: "- It works: [page](docs/page.md), [site](https://example.com/).\n"},
+		commit: &commit{hash: strings.Repeat("c", 40), time: time.Unix(1700000000, 0).UTC(), changes: changes, entries: entries},
 		work:   t.TempDir(), source: t.TempDir(), to: t.TempDir(),
 	}
 	for _, folder := range []string{"deploy", "charts", "examples", "site/assets", "tools/olm"} {
@@ -144,7 +170,7 @@ func deployed(t *testing.T, text []byte) (imagesOf, namespaces []string) {
 
 // chartsCarryTheVersion, and that of all operators has the others in it.
 func chartsCarryTheVersion(t *testing.T, b *build) {
-	for _, name := range append([]string{umbrella}, charts.Operators...) {
+	for _, name := range append([]string{charts.Umbrella}, charts.Operators...) {
 		c, err := loader.LoadFile(filepath.Join(b.to, name+"-1.2.3-rc.1.tgz"))
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +178,8 @@ func chartsCarryTheVersion(t *testing.T, b *build) {
 		if c.Metadata.AppVersion != "v1.2.3-rc.1" || c.Metadata.Annotations["artifacthub.io/prerelease"] != "true" {
 			t.Errorf("%s: %+v", name, c.Metadata)
 		}
-		if name != umbrella {
+		areShown(t, c.Metadata)
+		if name != charts.Umbrella {
 			image := registry + "/" + name + ":"
 			for tag, want := range map[string]string{"": image + "v1.2.3-rc.1@" + digestFor(name), "other": image + "other"} {
 				if got := rendered(t, filepath.Join(b.to, name+"-1.2.3-rc.1.tgz"), tag); !slices.Equal(got, []string{want}) {
@@ -167,6 +194,35 @@ func chartsCarryTheVersion(t *testing.T, b *build) {
 		}
 		if want := []string{"etcd-backup-operator 1.2.3-rc.1", "etcd-operator 1.2.3-rc.1", "etcd-restore-operator 1.2.3-rc.1"}; !slices.Equal(slices.Sorted(slices.Values(have)), want) {
 			t.Errorf("%s has %v", name, have)
+		}
+	}
+}
+
+// areShown: Artifact Hub shows a chart's images by their digests, and the changes that concern it.
+func areShown(t *testing.T, about *chart.Metadata) {
+	t.Helper()
+	fixed := change{Kind: "fixed", Description: "It works: page, site.", Links: []changeLink{
+		{Name: "page", URL: repository + "/blob/v1.2.3-rc.1/docs/page.md"}, {Name: "site", URL: "https://example.com/"},
+	}}
+	backups := change{Kind: "added", Description: `Backups with spec.x, for all: of "anything".`}
+	operators, want := []string{about.Name}, []change{fixed}
+	switch about.Name {
+	case charts.Umbrella:
+		operators, want = charts.Operators, []change{fixed, backups}
+	case "etcd-backup-operator":
+		want = []change{fixed, backups}
+	}
+	var got []change
+	if err := sigsyaml.UnmarshalStrict([]byte(about.Annotations["artifacthub.io/changes"]), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(change{})); diff != "" {
+		t.Errorf("%s: changes (-want +got):\n%s", about.Name, diff)
+	}
+	for _, operator := range operators {
+		image := "image: " + registry + "/" + operator + ":v1.2.3-rc.1@" + digestFor(operator)
+		if shown := about.Annotations["artifacthub.io/images"]; !strings.Contains(shown, image+"\n") || strings.Contains(shown, ":dev") {
+			t.Errorf("%s does not show %s:\n%s", about.Name, image, shown)
 		}
 	}
 }
@@ -207,7 +263,7 @@ func notesNameImages(t *testing.T, b *build) {
 			t.Errorf("%s is missing in\n%s", name, notes)
 		}
 	}
-	if !strings.HasPrefix(notes, "- It works: [page]("+repository+"/blob/v1.2.3-rc.1/docs/page.md), [site](https://example.com/).\n") {
+	if !strings.HasPrefix(notes, "### Fixed\n\n- It works: [page]("+repository+"/blob/v1.2.3-rc.1/docs/page.md), [site](https://example.com/).\n") {
 		t.Error(notes)
 	}
 }

@@ -16,10 +16,7 @@ var link = regexp.MustCompile(`\]\([^)\s]+\)`)
 func (b *build) releaseNotes() string {
 	var text strings.Builder
 	text.WriteString(link.ReplaceAllStringFunc(b.changes, func(to string) string {
-		if strings.Contains(to, "://") || strings.HasPrefix(to, "](#") {
-			return to
-		}
-		return "](" + repository + "/blob/" + b.tag + "/" + strings.TrimPrefix(to, "](")
+		return "](" + b.absolute(strings.TrimPrefix(to, "]("))
 	}))
 	fmt.Fprintf(&text, "\n## Images\n\nFor %s.\n\n| image | digest |\n| --- | --- |\n", strings.Join(Architectures, " and "))
 	for _, name := range slices.Sorted(maps.Keys(b.digests)) {
@@ -27,4 +24,13 @@ func (b *build) releaseNotes() string {
 	}
 	fmt.Fprintf(&text, "\n## Verify\n\n[Verify a release](%s/blob/%s/docs/tasks/install.md#verify-a-release) has the commands.\n", repository, b.tag)
 	return text.String()
+}
+
+// absolute makes a link of the changelog, which is in the repository's root, one that leads there
+// from elsewhere.
+func (b *build) absolute(url string) string {
+	if strings.Contains(url, "://") || strings.HasPrefix(url, "#") {
+		return url
+	}
+	return repository + "/blob/" + b.tag + "/" + url
 }
