@@ -1,6 +1,6 @@
-// Package previous has the release before this one, for the test that updates from it and goes
-// back to it: its manifests for one namespace, as they were published, and the commit that its
-// images are built from. docs/project/releasing.md says how the next one takes its place.
+// Package previous has the release before this one, for the tests that update from it and go back
+// to it: its manifests for one namespace and its chart of all operators, as they were published, and
+// the commit that its images are built from. docs/project/releasing.md says how the next one takes its place.
 package previous
 
 import (
@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/etcd-operators/etcd-operators/e2e/charts"
 	"github.com/etcd-operators/etcd-operators/e2e/git"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 )
@@ -45,6 +47,12 @@ func (r *Release) dir() string { return filepath.Join(r.root, "e2e", "previous")
 // Manifest is the file with which an operator is installed.
 func (r *Release) Manifest(operator string) string {
 	return filepath.Join(r.dir(), operator+".yaml")
+}
+
+// Chart is the file with which Helm installs all operators. In place of the digests that it names
+// images by, set image.tag of each operator to Version.
+func (r *Release) Chart() string {
+	return filepath.Join(r.dir(), charts.Umbrella+"-"+strings.TrimPrefix(r.Version, "v")+".tgz")
 }
 
 // Images builds its images for this machine's processor, of the programs that today's have, from

@@ -27,15 +27,33 @@ func aClusterWideOperator(t *testing.T) *scene {
 	s.must(env.InstallClusterWide(ctx))
 	s.view, err = env.Watch(ctx, s.ns)
 	s.must(err)
-	for _, operator := range harness.Operators {
-		s.within(oneMinute, func(ctx context.Context) error { return env.AwaitDeployment(ctx, s.view, s.ns, operator) })
-		s.tell("%s runs in %s", operator, s.ns)
-	}
+	s.operatorsRun()
 	return s
 }
 
+// movesToHelm installs the chart of all operators over what kubectl has installed for all
+// namespaces.
+func (s *scene) movesToHelm() {
+	s.t.Helper()
+	var values []string
+	for _, operator := range harness.Operators {
+		values = append(values, "--set", operator+".clusterWide=true")
+	}
+	s.helmInstalls(umbrella, s.umbrella(), values...)
+	s.operatorsRun()
+	for _, kind := range []string{"clusterrole", "clusterrolebinding"} {
+		for _, operator := range harness.Operators {
+			if by := s.kubectl("get", kind, operator, "-o", `jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by}`); by != "Helm" {
+				s.t.Errorf("%s %s is managed by %q", kind, operator, by)
+			}
+		}
+	}
+	s.helmTests(umbrella)
+}
+
 // TestClusterWide: one operator of each kind serves the annotated clusters, backups and
-// restores of all namespaces, beside one that serves the others of its own.
+// restores of all namespaces, beside one that serves the others of its own. They are installed by
+// kubectl, and go on as a release of the chart of all operators, which restarts no member.
 func TestClusterWide(t *testing.T) {
 	t.Parallel()
 	home := aClusterWideOperator(t)
@@ -57,6 +75,10 @@ func TestClusterWide(t *testing.T) {
 		return ""
 	})
 	w := annotated.writes()
+	members := annotated.restarts()
+	home.movesToHelm()
+	annotated.settles(3, oneMinute)
+	annotated.isUnrestarted(members)
 	home.within(oneMinute, func(ctx context.Context) error { return env.KillOperator(ctx, home.ns) })
 	annotated.losesPods(annotated.follower())
 	annotated.settles(3, twoMinutes)

@@ -21,13 +21,7 @@ func TestUpdateOfOperators(t *testing.T) {
 	s := aNamespaceFor(t, "restricted", programTimeout)
 	before, err := previous.Read(env.Root)
 	s.must(err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), oneMinute)
-		defer cancel()
-		if err := env.InstallCRD(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	s.restoresDefinitions()
 	s.within(fourMinutes, func(ctx context.Context) error { return env.LoadRelease(ctx, before) })
 	s.tell("the images of %s are there", before.Version)
 
@@ -57,6 +51,17 @@ func TestUpdateOfOperators(t *testing.T) {
 	c.losesPods(c.members()[0])
 	c.settles(3, twoMinutes)
 	u.w.lostNothing(3)
+}
+
+// restoresDefinitions installs today's definitions at the end of the test.
+func (s *scene) restoresDefinitions() {
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), oneMinute)
+		defer cancel()
+		if err := env.InstallCRD(ctx); err != nil {
+			s.t.Error(err)
+		}
+	})
 }
 
 // operatorsAre installs all operators, in the order that the docs tell, and waits until nothing
