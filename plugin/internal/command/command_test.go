@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,11 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/goldenfile"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // now is the time of all screens.
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -141,29 +136,7 @@ func (w *world) run(line string, more ...string) string {
 // golden compares screens with a file.
 func golden(t *testing.T, name string, screens ...string) {
 	t.Helper()
-	got := strings.Join(screens, "\n")
-	// tabwriter fills the last column, too.
-	var lines []string
-	for line := range strings.Lines(got) {
-		lines = append(lines, strings.TrimRight(line, " \n"))
-	}
-	got = strings.Join(lines, "\n") + "\n"
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), go test -update writes it:\n%s", file, diff)
-	}
+	goldenfile.Compare(t, name, strings.Join(screens, "\n"))
 }
 
 // aCluster is a healthy cluster of three.

@@ -1,20 +1,15 @@
 package consumer
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/goldenfile"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func cluster() *v1beta2.EtcdCluster {
 	return &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "databases", Name: "example"}}
@@ -42,22 +37,7 @@ func TestConfig(t *testing.T) {
 			}
 			text.WriteString(got + "\n")
 		}
-		file := filepath.Join("testdata", kind+".golden")
-		if *update {
-			if err := os.MkdirAll("testdata", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), text.String()); diff != "" {
-			t.Errorf("%s (-want +got), go test -update writes it:\n%s", file, diff)
-		}
+		goldenfile.Compare(t, kind, text.String())
 	}
 }
 
