@@ -30,17 +30,23 @@ import (
 // realMembers starts a real etcd for each member of a cluster.
 func realMembers(t *testing.T, c *v1beta2.EtcdCluster) []*etcdtest.Member {
 	t.Helper()
-	var members []*etcdtest.Member
+	members, _ := startMembers(t, c)
+	return members
+}
+
+// startMembers is realMembers for a test that ends some of them.
+func startMembers(t *testing.T, c *v1beta2.EtcdCluster) (members []*etcdtest.Member, processes []*etcdtest.Process) {
+	t.Helper()
 	for _, m := range c.Status.MemberDetails {
 		members = append(members, etcdtest.NewMember(t, etcdtest.Newest(), m.Name))
 	}
 	for _, m := range members {
-		m.Start(t, "new", members...)
+		processes = append(processes, m.Start(t, "new", members...))
 	}
 	for _, m := range members {
 		m.WaitReady(t)
 	}
-	return members
+	return members, processes
 }
 
 // forwardTo stands for the port-forwards of the API server: each leads to a real member.
@@ -56,6 +62,17 @@ func forwardTo(members []*etcdtest.Member) tunnel.Forward {
 			return &tunnel.Port{Local: n, Lost: make(chan struct{}), Stop: func() {}}, err
 		}
 		return nil, fmt.Errorf("forward a port to Pod %s: it has no node", pod)
+	}
+}
+
+// forwardInstead leads one of the members' ports to a port of this machine.
+func forwardInstead(forward tunnel.Forward, port, local int) tunnel.Forward {
+	return func(ctx context.Context, pod string, at, to int) (*tunnel.Port, error) {
+		p, err := forward(ctx, pod, at, to)
+		if err == nil && to == port {
+			p.Local = local
+		}
+		return p, err
 	}
 }
 
@@ -248,15 +265,6 @@ func stable(text, leader string) string {
 		return text
 	}
 	return databaseSize.ReplaceAllString(text, "SIZE")
-}
-
-// What could not be compared is not said to be the same.
-func TestNotCompared(t *testing.T) {
-	found := &Check{Same: true, Members: []MemberCheck{{Name: "a", Hash: "1", CompactRevision: 5}, {Name: "b", Hash: "1", CompactRevision: 6}}}
-	found.conclude()
-	if found.Same || !strings.Contains(strings.Join(found.Notes, " "), "the data was not compared") {
-		t.Errorf("%+v", found)
-	}
 }
 
 // leads is the member that leads.
