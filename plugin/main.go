@@ -76,6 +76,7 @@ func run() int {
 		Etcdctl: etcdctl,
 		Now:     time.Now,
 		Poll:    time.Second,
+		Refresh: 2 * time.Second,
 	}
 	err := command.New(app, flags).ExecuteContext(ctx)
 	var exit command.ExitError

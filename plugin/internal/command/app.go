@@ -46,6 +46,8 @@ type App struct {
 	// Poll is how often an object is read that is waited for: a second is short enough for a
 	// person who watches, and a negligible load.
 	Poll time.Duration
+	// Refresh is how often a screen that is watched is drawn again, as the flags -w say.
+	Refresh time.Duration
 }
 
 // groups are the headings of the help.
@@ -190,6 +192,17 @@ func (a *App) await(ctx context.Context, w waiting, look func(context.Context) (
 			return context.Cause(ctx)
 		case <-time.After(a.Poll):
 		}
+	}
+}
+
+// unlessEnded is the error of a watch; nil if the user has ended it, which fails the request that is
+// under way.
+func unlessEnded(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
 	}
 }
 

@@ -111,6 +111,7 @@ func (w *world) app(out io.Writer) *App {
 		Etcdctl: func(_ context.Context, args, env []string) (int, error) { return w.etcdctl(args, env), nil },
 		Now:     func() time.Time { return now },
 		Poll:    time.Millisecond,
+		Refresh: time.Millisecond,
 	}
 }
 

@@ -22,9 +22,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// refresh is how often a screen is drawn again.
-const refresh = 2 * time.Second
-
 // askTimeout bounds the questions to etcd for one screen.
 const askTimeout = 20 * time.Second
 
@@ -234,12 +231,13 @@ certificates, backups and their recovery point.`,
 			}
 			etcd.kept = &kept{}
 			defer etcd.kept.close()
-			for {
-				s, err := a.open(cmd.Context(), args[0])
+			ctx := cmd.Context()
+			draw := func() error {
+				s, err := a.open(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				seen, err := a.see(cmd.Context(), s, etcd)
+				seen, err := a.see(ctx, s, etcd)
 				if err != nil {
 					return err
 				}
@@ -247,13 +245,19 @@ certificates, backups and their recovery point.`,
 				if watch && f == screen.Text {
 					fmt.Fprint(a.Out, clearScreen)
 				}
-				if err := screen.Print(a.Out, f, status, func() error { return status.Print(a.Out, f) }); err != nil || !watch {
-					return err
+				return screen.Print(a.Out, f, status, func() error { return status.Print(a.Out, f) })
+			}
+			if !watch {
+				return draw()
+			}
+			for {
+				if err := draw(); err != nil {
+					return unlessEnded(ctx, err)
 				}
 				select {
-				case <-cmd.Context().Done():
+				case <-ctx.Done():
 					return nil
-				case <-time.After(refresh):
+				case <-time.After(a.Refresh):
 				}
 			}
 		}, cobra.ExactArgs(1))
@@ -309,11 +313,11 @@ func (a *App) watchEvents(ctx context.Context, s *scene, shown []corev1.Event) e
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(refresh):
+		case <-time.After(a.Refresh):
 		}
 		events, err := eventsOf(ctx, s)
 		if err != nil {
-			return err
+			return unlessEnded(ctx, err)
 		}
 		for _, e := range events {
 			if known[key(e)] {
