@@ -69,7 +69,7 @@ func (d *datastore) lives(p program) {
 func (d *datastore) rotatesItsCA(p program) {
 	d.s.t.Helper()
 	members, trust := d.members(), d.State().Cluster.Status.TLS.Trust
-	d.plugin.runs("certs rotate-ca", d.Name, "--yes").shows("Asked for another CA")
+	d.plugin.runs("certs rotate-ca", d.Name, "--yes", "--wait=false").shows("Asked for another CA")
 	d.becomes("reissuing", rotation(v1beta2.CAReissuing), anUpgrade)
 	p.reloads()
 	p.goesOn("the certificates of the new CA")

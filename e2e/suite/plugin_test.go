@@ -62,7 +62,7 @@ func TestPlugin(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	p.runs("certs renew", c.Name).shows("Asked for new certificates")
+	p.runs("certs renew", c.Name).shows("Asked for new certificates", "4 of 4 Secrets have new certificates")
 	p.runs("defrag", c.Name, "--yes").shows("is defragmented")
 	p.runs("restart", c.Name, "--yes").shows("run in new Pods")
 	p.runs("upgrade", c.Name, etcdversion.OfMinor(7), "--yes").shows("run etcd " + etcdversion.OfMinor(7))

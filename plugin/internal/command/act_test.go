@@ -1,8 +1,10 @@
 package command
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -221,11 +223,119 @@ func TestCertificates(t *testing.T) {
 	if got := w.run("certs status by-hand"); !strings.Contains(got, "it has no certificate in PEM under tls.crt") {
 		t.Error(got)
 	}
-	golden(t, "certs", w.run("certs status plain"), w.run("certs renew by-hand"), w.run("certs renew example"),
-		w.run("certs rotate-ca by-hand"), w.run("certs rotate-ca example"), w.run("certs rotate-ca example --yes"))
+	golden(t, "certs", w.run("certs status plain"), w.run("certs renew by-hand"), w.run("certs renew example --wait=false"),
+		w.run("certs rotate-ca by-hand"), w.run("certs rotate-ca example"), w.run("certs rotate-ca example --yes --wait=false"))
 	asked := w.read("example").Annotations
 	if asked[v1beta2.AnnotationRenew] == "" || asked[v1beta2.AnnotationRotateCA] == "" {
 		t.Errorf("the annotations are %v", asked)
+	}
+}
+
+// A renewal is followed by the Secrets, until all of them have a new certificate.
+func TestCertificatesRenewed(t *testing.T) {
+	c := aCluster("example")
+	c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+	says(c, "CertificatesReady", "True", "CertificatesValid", "all certificates are valid")
+	var secrets []client.Object
+	for _, role := range []string{"peer", "server", "operator", "client"} {
+		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "example-" + role + "-tls", Annotations: map[string]string{v1beta2.AnnotationRenew: "earlier"},
+		}})
+	}
+	w := aWorld(t, append(secrets, c)...)
+	// The operator has one issued at a time. Each look reads the cluster and the four Secrets.
+	reads, issued := 0, 0
+	w.then = func(client.Object) {
+		w.then = nil
+		w.get = func() error {
+			if reads++; reads%5 != 1 || reads == 1 {
+				return nil
+			}
+			secret := secrets[issued]
+			issued++
+			secret.SetAnnotations(map[string]string{v1beta2.AnnotationRenew: now.Format(time.RFC3339)})
+			return w.Update(t.Context(), secret)
+		}
+	}
+	screens := []string{w.run("certs renew example")}
+	w.get = nil
+	if issued != len(secrets) {
+		t.Errorf("it ends when %d certificates are issued", issued)
+	}
+	for _, secret := range secrets {
+		secret.SetAnnotations(nil)
+		if err := w.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.run("certs renew example --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator goes on") {
+		t.Error(got)
+	}
+	// Somebody has no right to read Secrets.
+	w.then = func(client.Object) {
+		w.then, reads = nil, 0
+		w.get = func() error {
+			if reads++; reads == 2 {
+				return apierrors.NewForbidden(corev1.Resource("secrets"), "example-peer-tls", errors.New("no RBAC policy matched"))
+			}
+			return nil
+		}
+	}
+	golden(t, "certs-renew", append(screens, w.run("certs renew example"))...)
+}
+
+// A CA rotation is followed to its end, when members trust the new CA only, and none is restarted.
+func TestCertificatesRotated(t *testing.T) {
+	c := aCluster("example")
+	c.Spec.TLS, c.Status.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}, &v1beta2.TLSStatus{Trust: "old"}
+	says(c, "CertificatesReady", "True", "CertificatesValid", "all certificates are valid")
+	w := aWorld(t, c)
+	steps := []func(c *v1beta2.EtcdCluster){
+		func(*v1beta2.EtcdCluster) {}, // the operator has not looked yet
+		func(c *v1beta2.EtcdCluster) {
+			c.Status.TLS = &v1beta2.TLSStatus{Trust: "both", Rotation: v1beta2.CATrustingBoth}
+			says(c, "CertificatesReady", "True", "TrustingBoth", "CA rotation: 1 of 3 Pods trust both CAs; members restart one at a time")
+			says(c, "Progressing", "True", "RestartingMember", "restarting member example-bbbbbbbbbb")
+		},
+		func(c *v1beta2.EtcdCluster) {
+			c.Status.TLS.Rotation = v1beta2.CAReissuing
+			says(c, "CertificatesReady", "True", "Reissuing", "CA rotation: all certificates are signed by the new CA; the old CA is trusted until clients have loaded theirs")
+			says(c, "Progressing", "False", "UpToDate", "")
+		},
+		// The Secret of the CA is spoilt for a moment: nothing is known of the rotation.
+		func(c *v1beta2.EtcdCluster) {
+			c.Status.TLS.Rotation = ""
+			says(c, "CertificatesReady", "False", "CertificatesInvalid", "Secret example-ca-tls no longer holds a CA certificate and its key")
+		},
+		func(c *v1beta2.EtcdCluster) {
+			c.Status.TLS = &v1beta2.TLSStatus{Trust: "new", Rotation: v1beta2.CADroppingOld}
+			says(c, "CertificatesReady", "True", "DroppingOld", "CA rotation: 2 of 3 Pods trust only the new CA; members restart one at a time")
+			says(c, "Progressing", "True", "RestartingMember", "restarting member example-aaaaaaaaaa")
+		},
+		func(c *v1beta2.EtcdCluster) {
+			c.Status.TLS.Rotation = ""
+			says(c, "CertificatesReady", "True", "CertificatesValid", "all certificates are valid; the last member becomes ready")
+		},
+		func(c *v1beta2.EtcdCluster) { says(c, "Progressing", "False", "UpToDate", "") },
+	}
+	w.then = func(client.Object) {
+		w.then = nil
+		w.get = func() error {
+			if get := w.get; len(steps) > 0 {
+				w.get = nil
+				w.change("example", steps[0])
+				w.get, steps = get, steps[1:]
+			}
+			return nil
+		}
+	}
+	screen := w.run("certs rotate-ca example --yes")
+	if len(steps) > 0 {
+		t.Errorf("it ends %d steps before the rotation does", len(steps))
+	}
+	golden(t, "certs-rotate-ca", screen)
+	if got := w.run("certs rotate-ca example --yes --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator goes on") {
+		t.Error(got)
 	}
 }
 

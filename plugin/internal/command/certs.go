@@ -120,10 +120,13 @@ func (c *Certificate) read(secret *corev1.Secret, legacy string) error {
 }
 
 func (a *App) certsRenew() *cobra.Command {
+	var w waiting
 	cmd := a.of("renew CLUSTER", "Have all certificates of a cluster issued anew",
-		"Have all certificates of a cluster issued anew, by the operator or by cert-manager. Nothing restarts: etcd reads them again.",
-		examples("certs renew example"), func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(cmd.Context(), args[0])
+		`Have all certificates of a cluster issued anew, by the operator or by cert-manager. Nothing restarts:
+etcd reads them again. The wait needs the right to get the Secrets that hold them.`,
+		examples("certs renew example", "certs renew example --wait=false"), func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -133,22 +136,54 @@ func (a *App) certsRenew() *cobra.Command {
 			if s.cluster.Spec.Issued() == nil {
 				return fmt.Errorf("no certificates are issued for %s: renew those in your Secrets yourself", s.title())
 			}
-			if err := s.annotate(cmd.Context(), v1beta2.AnnotationRenew, a.stamp()); err != nil {
+			asked := a.stamp()
+			if err := s.annotate(ctx, v1beta2.AnnotationRenew, asked); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Out, "Asked for new certificates of %s. See them with: %s certs status %s\n", s.title(), Name, s.cluster.Name)
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.renewed(ctx, asked) }); err != nil || !w.wait {
+				return err
+			}
+			fmt.Fprintf(a.Out, "The Secrets of %s have new certificates. Kubelets deliver them to the members within a minute or two.\n", s.title())
 			return nil
 		}, cobra.ExactArgs(1))
+	w.addTo(cmd, reconcileWait)
 	return cmd
 }
 
+// renewed tells how far a renewal is: done when each Secret has the certificate that was asked for,
+// as the operator notes on it.
+func (s *scene) renewed(ctx context.Context, asked string) (string, bool, error) {
+	if err := s.refresh(ctx); err != nil {
+		return "", false, err
+	}
+	names := []string{s.cluster.PeerTLSSecret(), s.cluster.ServerTLSSecret(), s.cluster.OperatorTLSSecret(), s.cluster.ClientTLSSecret()}
+	fresh := 0
+	for _, name := range names {
+		secret := &corev1.Secret{}
+		if err := s.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, secret); client.IgnoreNotFound(err) != nil {
+			return "", false, fmt.Errorf("cannot see whether Secret %s has a new certificate, for which you need the right to get it: %w", name, err)
+		}
+		if secret.Annotations[v1beta2.AnnotationRenew] == asked {
+			fresh++
+		}
+	}
+	return fmt.Sprintf("%d of %d Secrets have new certificates; %s", fresh, len(names), s.condition(v1beta2.ConditionCertificatesReady)), fresh == len(names), nil
+}
+
+// rotateWait is for the replacement of a CA: the default of TLS.auto.caOverlap, and an hour for the
+// restarts of all members before and after it.
+const rotateWait = 25 * time.Hour
+
 func (a *App) certsRotate() *cobra.Command {
+	var w waiting
 	var c confirmation
 	cmd := a.of("rotate-ca CLUSTER", "Replace the CA of a cluster",
 		`Replace the CA of a cluster with TLS.auto. Members are restarted one at a time so that they trust
-both CAs, all certificates are issued by the new one, and after TLS.auto.caOverlap members are
-restarted once more, and trust the new one only.`,
-		examples("certs rotate-ca example"), func(cmd *cobra.Command, args []string) error {
+both CAs, all certificates are issued by the new one, and after TLS.auto.caOverlap (24h by default)
+members are restarted once more, and trust the new one only. Ctrl-C ends the wait, and the operator
+continues.`,
+		examples("certs rotate-ca example", "certs rotate-ca example --yes --wait=false"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])
 			if err != nil {
@@ -163,6 +198,7 @@ restarted once more, and trust the new one only.`,
 			if t := s.cluster.Status.TLS; t != nil && t.Rotation != "" {
 				return fmt.Errorf("a CA rotation of %s is under way (%s): %s", s.title(), t.Rotation, s.condition(v1beta2.ConditionCertificatesReady))
 			}
+			trusted := s.trusted()
 			overlap := s.cluster.Spec.Issued().Overlap()
 			if err := a.confirm(c, "This replaces the CA of %s. All members restart twice, one at a time.\nClients that keep a copy of the CA's certificate must have the new one within %s after all certificates are issued by it.", s.title(), duration.HumanDuration(overlap)); err != nil {
 				return err
@@ -171,8 +207,32 @@ restarted once more, and trust the new one only.`,
 				return err
 			}
 			fmt.Fprintf(a.Out, "Asked for another CA of %s. Follow it with: %s status %s -w\n", s.title(), Name, s.cluster.Name)
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.rotated(ctx, trusted) }); err != nil || !w.wait {
+				return err
+			}
+			fmt.Fprintf(a.Out, "All members of %s trust the new CA only.\n", s.title())
 			return nil
 		}, cobra.ExactArgs(1))
 	c.addTo(cmd)
+	w.addTo(cmd, rotateWait)
 	return cmd
+}
+
+// trusted is the hash of the CAs that the members trust; empty if the operator has not said yet.
+func (s *scene) trusted() string {
+	if t := s.cluster.Status.TLS; t != nil {
+		return t.Trust
+	}
+	return ""
+}
+
+// rotated tells how far the replacement of a CA is: done when members trust other CAs than before, and
+// nothing is left to do.
+func (s *scene) rotated(ctx context.Context, before string) (string, bool, error) {
+	if err := s.refresh(ctx); err != nil {
+		return "", false, err
+	}
+	done := s.trusted() != before && s.reason(v1beta2.ConditionCertificatesReady) == v1beta2.ClusterReasonCertificatesValid &&
+		s.reason(v1beta2.ConditionProgressing) == v1beta2.ClusterReasonUpToDate
+	return s.condition(v1beta2.ConditionCertificatesReady), done, nil
 }
