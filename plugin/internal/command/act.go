@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
 )
 
 // What commands wait for at most, unless --timeout says otherwise.
@@ -339,31 +338,4 @@ func (s *scene) chooseOwner(volumes []corev1.PersistentVolumeClaim, asked types.
 		return "", fmt.Errorf("there are volumes of %d EtcdClusters: set --owner to one of %s", len(owners), strings.Join(owners, ", "))
 	}
 	return owners[0], nil
-}
-
-func (a *App) diagnose() *cobra.Command {
-	var o output
-	cmd := a.of("diagnose CLUSTER", "Say which runbooks fit what is wrong with a cluster",
-		`Say which runbooks fit what is wrong with a cluster, its backups and its restores, and whether data
-is at risk. The exit code is 1 if one fits.`,
-		examples("diagnose example", "diagnose example -o json"), func(cmd *cobra.Command, args []string) error {
-			s, err := a.open(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			seen, err := a.see(cmd.Context(), s, asking{})
-			if err != nil {
-				return err
-			}
-			found := screen.StatusOf(seen).ToDo
-			if err := a.print(o, found, func(screen.Format) error { return screen.PrintFindings(a.Out, s.title(), found) }); err != nil {
-				return err
-			}
-			if len(found) > 0 {
-				return ExitError{Code: 1}
-			}
-			return nil
-		}, cobra.ExactArgs(1))
-	o.addTo(cmd)
-	return cmd
 }

@@ -343,6 +343,7 @@ func TestDiagnose(t *testing.T) {
 	c, b := aCluster("example"), aBackup("hourly", "example")
 	says(c, "Available", "False", "QuorumLost", "the data of 2 of 3 members is lost; bring the volumes back, or recover from a survivor")
 	b.Status.Conditions = []metav1.Condition{{Type: "Failed", Status: "True", Reason: "StoreUnavailable", Message: "the store does not answer"}}
-	w := aWorld(t, c, b, aCluster("fine"))
-	golden(t, "diagnose", w.run("diagnose example"), w.run("diagnose fine"))
+	unreachable := aCluster("unreachable")
+	w := aWorld(t, append(podsOf(unreachable), unreachable, c, b, aCluster("fine"))...)
+	golden(t, "diagnose", w.run("diagnose example"), w.run("diagnose fine --ask-etcd=false"), w.run("diagnose unreachable"), w.run("diagnose example -o json"))
 }

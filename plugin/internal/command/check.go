@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,9 @@ type Check struct {
 	Same bool `json:"same"`
 	// Notes say what was found, and what was not checked.
 	Notes []string `json:"notes,omitempty"`
+
+	// differs says whose data differs; empty if none is known to.
+	differs string
 }
 
 // MemberCheck is what is found of one member.
@@ -62,7 +66,7 @@ differs, or could not be compared.`,
 				return err
 			}
 			defer open.Close()
-			found := a.checkMembers(open)
+			found := a.checkMembers(open, a.checkMember)
 			if err := a.print(o, found, func(f screen.Format) error { return a.printCheck(found, f) }); err != nil {
 				return err
 			}
@@ -75,8 +79,8 @@ differs, or could not be compared.`,
 	return cmd
 }
 
-// checkMembers hashes and measures all members.
-func (a *App) checkMembers(o *opened) *Check {
+// checkMembers compares all members, which look hashes one by one.
+func (a *App) checkMembers(o *opened, look func(*opened, *tunnel.Member, int64) MemberCheck) *Check {
 	found := &Check{Same: true}
 	for range hashAttempts {
 		found.Revision, found.Members = 0, nil
@@ -87,7 +91,7 @@ func (a *App) checkMembers(o *opened) *Check {
 		}
 		compacted := map[int64]bool{}
 		for i := range o.Members {
-			m := a.checkMember(o, &o.Members[i], found.Revision)
+			m := look(o, &o.Members[i], found.Revision)
 			found.Members = append(found.Members, m)
 			if m.Hash != "" {
 				compacted[m.CompactRevision] = true
@@ -108,6 +112,22 @@ func (a *App) checkMembers(o *opened) *Check {
 
 // checkMember hashes and measures one member.
 func (a *App) checkMember(o *opened, m *tunnel.Member, revision int64) MemberCheck {
+	out := a.hashMember(o, m, revision)
+	if out.Hash == "" {
+		return out
+	}
+	var err, unmeasured error
+	if out.RoundTrip, err = o.roundTrip(m); err != nil {
+		out.Trouble = err.Error()
+	}
+	if out.Latency, unmeasured = o.measure(m); unmeasured != nil && err == nil {
+		out.Trouble = unmeasured.Error()
+	}
+	return out
+}
+
+// hashMember hashes one member's data up to a revision.
+func (a *App) hashMember(o *opened, m *tunnel.Member, revision int64) MemberCheck {
 	out := MemberCheck{Name: m.Name}
 	if answer := o.answers[m.Name]; !answer.Reached {
 		out.Trouble = cmp.Or(answer.Trouble, answer.RefusedBecause, answer.Err, "it does not answer")
@@ -122,17 +142,18 @@ func (a *App) checkMember(o *opened, m *tunnel.Member, revision int64) MemberChe
 		return out
 	}
 	out.Hash, out.CompactRevision = fmt.Sprintf("%08x", hash.Value), hash.CompactRevision
-	if out.RoundTrip, err = o.roundTrip(m); err != nil {
-		out.Trouble = err.Error()
-	}
-	text, err := m.Metrics(ctx)
-	if err == nil {
-		out.Latency, err = latency.Parse(text)
-	}
-	if err != nil && out.Trouble == "" {
-		out.Trouble = err.Error()
-	}
 	return out
+}
+
+// measure reads how fast a member is.
+func (o *opened) measure(m *tunnel.Member) (*latency.Report, error) {
+	ctx, cancel := context.WithTimeout(o.ctx, requestTimeout)
+	defer cancel()
+	text, err := m.Metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return latency.Parse(text)
 }
 
 // roundTrip is the median time of a linearizable read by a member.
@@ -159,13 +180,13 @@ func (o *opened) roundTrip(m *tunnel.Member) (time.Duration, error) {
 // conclude says what the members' answers come to.
 func (c *Check) conclude() {
 	note := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
-	hashes, compacted, silent := map[string]int{}, map[int64]bool{}, 0
+	hashes, compacted, silent := map[string][]string{}, map[int64]bool{}, 0
 	for _, m := range c.Members {
 		if m.Hash == "" {
 			silent++
 			continue
 		}
-		hashes[m.Hash]++
+		hashes[m.Hash] = append(hashes[m.Hash], m.Name)
 		compacted[m.CompactRevision] = true
 	}
 	switch {
@@ -177,9 +198,17 @@ func (c *Check) conclude() {
 		note("the data was not compared: members were compacted differently in each of %d attempts; try again", hashAttempts)
 	case len(hashes) > 1:
 		c.Same = false
+		var groups []string
+		for hash, names := range hashes {
+			groups = append(groups, strings.Join(names, ", ")+": "+hash)
+		}
+		slices.Sort(groups)
+		c.differs = fmt.Sprintf("the hashes at revision %d are %s", c.Revision, strings.Join(groups, "; "))
 		note("THE DATA DIFFERS at revision %d: see the condition Consistent, and the runbook inconsistent", c.Revision)
 	default:
-		note("%d members have the same data at revision %d", hashes[c.Members[slices.IndexFunc(c.Members, func(m MemberCheck) bool { return m.Hash != "" })].Hash], c.Revision)
+		for _, names := range hashes {
+			note("%d members have the same data at revision %d", len(names), c.Revision)
+		}
 	}
 	if silent > 0 {
 		note("%d members were not compared", silent)

@@ -5,9 +5,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/etcd-operators/etcd-operators/plugin/internal/latency"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
@@ -66,10 +70,20 @@ func TestCheckFinds(t *testing.T) {
 	if got := w.run("check example"); !strings.Contains(got, "3 members have the same data at revision 4") || strings.Contains(got, "error:") {
 		t.Fatal(got)
 	}
+	diagnoses := []string{w.run("diagnose example")}
+	cli := members[0].Dial(t, "", "")
+	if _, err := pb.NewMaintenanceClient(cli.ActiveConnection()).Alarm(t.Context(), &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: idOf(t, members[1]), Alarm: pb.AlarmType_NOSPACE}); err != nil {
+		t.Fatal(err)
+	}
+	etcdtest.Eventually(t, "diagnose to tell of the alarm", func() error { return w.tells("diagnose example", "alarm NOSPACE") })
+	diagnoses = append(diagnoses, w.run("diagnose example"))
+	if _, err := cli.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
+		t.Fatal(err)
+	}
 	last := members[2]
 	processes[2].Terminate()
 	etcdtest.Alter(t, last.Dir, "true", "lies")
-	last.Start(t, "existing", members...)
+	processes[2] = last.Start(t, "existing", members...)
 	last.WaitReady(t)
 	w.forward = withMetrics(t, w.forward, slowMetrics)
 	got := w.run("check example")
@@ -85,6 +99,38 @@ func TestCheckFinds(t *testing.T) {
 	if got := w.run("check example -o json"); !strings.Contains(got, `"same": false`) || !strings.Contains(got, `"fsync99": 796000000`) || !strings.Contains(got, "error: exit code 1\n") {
 		t.Error(got)
 	}
+	diagnoses = append(diagnoses, hash.ReplaceAllString(w.run("diagnose example"), "$1:${2}HASH"))
+	if got := w.run("diagnose example -o json"); !strings.Contains(got, `"runbook": "slow-members"`) {
+		t.Error(got)
+	}
+
+	// Two members of three are lost.
+	w.forward = forwardTo(members)
+	processes[0].Kill()
+	processes[1].Kill()
+	etcdtest.Eventually(t, "diagnose to tell of the quorum", func() error { return w.tells("diagnose example", "no quorum") })
+	golden(t, "diagnose-etcd", append(diagnoses, w.run("diagnose example"))...)
+}
+
+// hash is that of the data of members.
+var hash = regexp.MustCompile(`(example-[abc]{10}):(\s+)[0-9a-f]{8}`)
+
+// tells is an error if a command does not show something.
+func (w *world) tells(line, want string) error {
+	if got := w.run(line); !strings.Contains(got, want) {
+		return fmt.Errorf("%q is not shown:\n%s", want, got)
+	}
+	return nil
+}
+
+// idOf is a member's id.
+func idOf(t *testing.T, m *etcdtest.Member) uint64 {
+	t.Helper()
+	status, err := m.Dial(t, "", "").Status(t.Context(), m.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.Header.MemberId
 }
 
 // slowMetrics are those of a member whose disk is slow.

@@ -20,6 +20,14 @@ const (
 	AdvisedCommit = 25 * time.Millisecond
 )
 
+// What the alerts of the runbook slow-members allow (deploy/monitoring/etcd-operator-rules.yaml): a
+// member that takes longer needs somebody.
+const (
+	AlertedFsync     = 500 * time.Millisecond
+	AlertedCommit    = 250 * time.Millisecond
+	AlertedRoundTrip = 150 * time.Millisecond
+)
+
 // Report is how fast a member was since it started.
 type Report struct {
 	// Fsync is the 99th percentile of the time that a write to its raft log takes, Commit that of
@@ -30,10 +38,16 @@ type Report struct {
 	PeerRoundTrip time.Duration `json:"peerRoundTrip99"`
 	// LeaderChanges is how often it has seen the leader change.
 	LeaderChanges int64 `json:"leaderChanges"`
+	// Slow says what took longer than the alerts allow.
+	Slow []string `json:"slow,omitempty"`
 }
 
 // percentile is the one that etcd's documentation advises by.
 const percentile = 0.99
+
+// fewest is of how many durations the percentile is compared with an alert: that of fewer is the
+// slowest one, such as the first after a start.
+const fewest = 100
 
 // Parse reads metrics in Prometheus' text format.
 func Parse(text []byte) (*Report, error) {
@@ -42,10 +56,20 @@ func Parse(text []byte) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	r := &Report{
-		Fsync:         worst(families["etcd_disk_wal_fsync_duration_seconds"]),
-		Commit:        worst(families["etcd_disk_backend_commit_duration_seconds"]),
-		PeerRoundTrip: worst(families["etcd_network_peer_round_trip_time_seconds"]),
+	r := &Report{}
+	for _, of := range []struct {
+		family, what string
+		to           *time.Duration
+		alerted      time.Duration
+	}{
+		{"etcd_disk_wal_fsync_duration_seconds", "the writes to its log", &r.Fsync, AlertedFsync},
+		{"etcd_disk_backend_commit_duration_seconds", "the commits of its database", &r.Commit, AlertedCommit},
+		{"etcd_network_peer_round_trip_time_seconds", "its round trips to another member", &r.PeerRoundTrip, AlertedRoundTrip},
+	} {
+		*of.to = worst(families[of.family], 1)
+		if d := worst(families[of.family], fewest); d > of.alerted {
+			r.Slow = append(r.Slow, fmt.Sprintf("99 %% of %s took up to %s since it started (alert: %s)", of.what, d.Round(time.Millisecond), of.alerted))
+		}
 	}
 	for _, m := range families["etcd_server_leader_changes_seen_total"].GetMetric() {
 		r.LeaderChanges += int64(m.GetCounter().GetValue())
@@ -53,25 +77,24 @@ func Parse(text []byte) (*Report, error) {
 	return r, nil
 }
 
-// worst is the highest of the percentiles of a family's histograms; negative if there are none.
-func worst(f *dto.MetricFamily) time.Duration {
+// worst is the highest of the percentiles of a family's histograms that have so many durations;
+// negative if there are none.
+func worst(f *dto.MetricFamily, atLeast uint64) time.Duration {
 	out := time.Duration(-1)
 	for _, m := range f.GetMetric() {
-		if v := quantile(m.GetHistogram()); v >= 0 {
+		if h := m.GetHistogram(); h.GetSampleCount() >= atLeast {
+			v := quantile(h)
 			out = max(out, time.Duration(v*float64(time.Second)))
 		}
 	}
 	return out
 }
 
-// quantile interpolates in the bucket in which the percentile lies, as Prometheus does. What is in
+// quantile interpolates in the bucket in which the percentile of a histogram that is not empty lies, as
+// Prometheus does. What is in
 // the last bucket is told as its lower bound.
 func quantile(h *dto.Histogram) float64 {
-	total := float64(h.GetSampleCount())
-	if total == 0 {
-		return -1
-	}
-	rank, below, lower := percentile*total, 0.0, 0.0
+	rank, below, lower := percentile*float64(h.GetSampleCount()), 0.0, 0.0
 	for _, b := range h.GetBucket() {
 		count, upper := float64(b.GetCumulativeCount()), b.GetUpperBound()
 		if count >= rank {

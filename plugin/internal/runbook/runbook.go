@@ -1,6 +1,6 @@
 // Package runbook says which of the runbooks in docs/runbooks fit what Kubernetes tells of a
-// cluster, its backups and its restores. It is a pure function: the conditions decide, as they
-// do in the runbooks' own index.
+// cluster, its backups and its restores, and what its members tell. It is a pure function: the
+// conditions decide, as they do in the runbooks' own index, and then what etcd says.
 package runbook
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
 // Site is where the runbooks are read.
@@ -38,7 +39,8 @@ var order = map[Risk]int{RiskYes: 0, RiskNotYet: 1, RiskNo: 2}
 type Finding struct {
 	// Object is the kind and name of what has the condition, such as EtcdCluster example.
 	Object string `json:"object"`
-	// Condition is its type and status, such as Available=False.
+	// Condition is its type and status, such as Available=False; or what etcd itself tells in a
+	// few words, such as alarm NOSPACE.
 	Condition string `json:"condition"`
 	Reason    string `json:"reason,omitempty"`
 	// Message is the condition's own: what, why, and what to do.
@@ -60,6 +62,14 @@ type Seen struct {
 	// Operators are the operators' Pods; none if they could not be listed.
 	Operators []corev1.Pod
 	Now       time.Time
+
+	// Answers are the members' own, by their names; none if they were not asked.
+	Answers map[string]etcdclient.Answer
+	// Slow is what an alert is about of a member's disk and network, by its name. None if all are
+	// fast, or were not measured.
+	Slow map[string][]string
+	// Differs says whose data differs; empty if none does, or it was not compared.
+	Differs string
 }
 
 // slow is after what time an upgrade, a restore or a backup that waits is told: well beyond what
@@ -128,7 +138,7 @@ var (
 )
 
 // Diagnose returns the runbooks that fit, those first about data that can be lost. Of two
-// conditions with the same runbook the first is told.
+// findings about an object with the same runbook the first is told, and a condition before etcd.
 func Diagnose(s Seen) []Finding {
 	c := s.Cluster
 	found := s.match("EtcdCluster "+c.Name, c.Status.Conditions, clusterFits)
@@ -163,6 +173,7 @@ func Diagnose(s Seen) []Finding {
 			})
 		}
 	}
+	found = append(found, s.told()...)
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(order[a.DataAtRisk], order[b.DataAtRisk]) })
 	told := map[string]bool{}
 	return slices.DeleteFunc(found, func(f Finding) bool {

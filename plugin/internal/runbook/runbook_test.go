@@ -96,7 +96,9 @@ func TestEachRunbook(t *testing.T) {
 	named := map[string]bool{
 		"operator-not-ready": true, "backup-waiting": true, "restore-waiting": true,
 		"wrong-keys-deleted": true, // no condition shows it: somebody has to say that keys are missing
-		"slow-members":       true, // metrics show it, and "kubectl etcd check"
+	}
+	for _, f := range allWrong().told() {
+		named[f.Runbook] = true
 	}
 	for _, fits := range [][]fit{clusterFits, backupFits, restoreFits} {
 		for _, f := range fits {

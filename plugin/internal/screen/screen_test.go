@@ -34,7 +34,7 @@ func seen() Seen {
 			},
 		},
 	}
-	s := Seen{Seen: runbook.Seen{Cluster: c, Now: now}, Answers: map[string]etcdclient.Answer{}}
+	s := Seen{Seen: runbook.Seen{Cluster: c, Now: now, Answers: map[string]etcdclient.Answer{}}}
 	for i, name := range []string{"example-a", "example-b", "example-c", "example-d"} {
 		c.Status.MemberDetails = append(c.Status.MemberDetails, v1beta2.MemberDetail{
 			Name: name, ID: fmt.Sprintf("%016x", i+1), Role: v1beta2.MemberVoter, Version: "3.6.16", Node: "node-" + name[len(name)-1:],
@@ -59,8 +59,8 @@ func seen() Seen {
 	return s
 }
 
-// print shows a screen in both formats for people.
-func print(t *testing.T, show func(*strings.Builder, Format) error) string {
+// inBothFormats shows a screen in both formats for people.
+func inBothFormats(t *testing.T, show func(*strings.Builder, Format) error) string {
 	t.Helper()
 	out := &strings.Builder{}
 	for _, f := range []Format{Text, Wide} {
@@ -75,13 +75,24 @@ func print(t *testing.T, show func(*strings.Builder, Format) error) string {
 // What etcd says of itself is newer than the status, and is shown in its place: who leads, the
 // versions and the ids.
 func TestStatus(t *testing.T) {
-	goldenfile.Compare(t, "status", print(t, func(out *strings.Builder, f Format) error { return StatusOf(seen()).Print(out, f) }))
+	goldenfile.Compare(t, "status", inBothFormats(t, func(out *strings.Builder, f Format) error { return StatusOf(seen()).Print(out, f) }))
+}
+
+// Alarms are those that etcd tells, also before the operator has heard of them; and lead to their
+// runbook.
+func TestStatusWithAlarm(t *testing.T) {
+	s := seen()
+	s.Cluster.Status.Alarms = []v1beta2.AlarmStatus{{Kind: "CORRUPT", Member: "example-d"}} // disarmed since
+	a := s.Answers["example-b"]
+	a.Alarms = []etcdclient.Alarm{{Kind: etcdclient.NoSpace, MemberID: 18}, {Kind: etcdclient.NoSpace, MemberID: 4}}
+	s.Answers["example-b"] = a
+	goldenfile.Compare(t, "status-alarm", inBothFormats(t, func(out *strings.Builder, f Format) error { return StatusOf(s).Print(out, f) }))
 }
 
 func TestMembers(t *testing.T) {
 	s := seen()
 	members := Members(s.Cluster, s.Pods, s.Answers)
-	text := print(t, func(out *strings.Builder, f Format) error { return MemberTable(members).Print(out, f) })
+	text := inBothFormats(t, func(out *strings.Builder, f Format) error { return MemberTable(members).Print(out, f) })
 	for _, f := range []Format{JSON, YAML} {
 		out := &strings.Builder{}
 		if err := Print(out, f, members, nil); err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/runbook"
-	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
 // Status is all that one screen shows of a cluster.
@@ -88,8 +87,7 @@ type Restore struct {
 type Seen struct {
 	runbook.Seen
 	Pods []corev1.Pod
-	// Answers are etcd's; NotAsked says why there are none.
-	Answers  map[string]etcdclient.Answer
+	// NotAsked says why there are no answers of etcd.
 	NotAsked string
 }
 
@@ -111,7 +109,7 @@ func StatusOf(s Seen) *Status {
 			out.Other = append(out.Other, *x)
 		}
 	}
-	for _, a := range c.Status.Alarms {
+	for _, a := range s.Alarms() {
 		out.Alarms = append(out.Alarms, strings.TrimSpace(a.Kind+" "+a.Member))
 	}
 	return out
@@ -325,8 +323,8 @@ func (b *Backup) text(now time.Time) string {
 
 func utc(t *metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// PrintFindings shows the runbooks that fit.
-func PrintFindings(w io.Writer, object string, found []runbook.Finding) error {
+// PrintFindings shows the runbooks that fit, and notes about what was not looked at.
+func PrintFindings(w io.Writer, object string, found []runbook.Finding, notes []string) error {
 	out := &strings.Builder{}
 	if len(found) == 0 {
 		fmt.Fprintf(out, "No runbook fits %s: nothing is known to be wrong.\n", object)
@@ -340,6 +338,9 @@ func PrintFindings(w io.Writer, object string, found []runbook.Finding) error {
 		} {
 			fmt.Fprintf(out, "%-*s%s\n", findingLabel, line[0], wrap(line[1], findingLabel))
 		}
+	}
+	for _, note := range notes {
+		fmt.Fprintf(out, "Note: %s\n", wrap(note, len("Note: ")))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
