@@ -1,11 +1,9 @@
 package image
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -60,10 +58,7 @@ func WriteLayout(ctx context.Context, dir string, r *Release) (digest string, er
 }
 
 func ociImage(ctx context.Context, spec Spec, arch string, created time.Time) (v1.Image, error) {
-	layers, err := layersOf(ctx, spec, func(content []byte) (v1.Layer, error) {
-		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
-		return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
-	})
+	layers, err := layersOf(ctx, spec, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression))
 	if err != nil {
 		return nil, err
 	}
