@@ -10,22 +10,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/config"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/daemon"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/topology"
 )
 
-// startControlPlane starts etcd, the API server and the controllers, and returns when the API server answers. The
-// first node's containerd starts meanwhile.
-func (c Cluster) startControlPlane(ctx context.Context, settings config.Cluster, made artifacts) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.startRuntime(ctx, settings.For(topology.ControlPlane), made) })
-	group.Go(func() error { return c.startAPI(ctx, settings) })
-	return group.Wait()
-}
-
+// startAPI starts etcd, the API server and the controllers, and returns when the API server answers.
 func (c Cluster) startAPI(ctx context.Context, settings config.Cluster) error {
 	policy, err := settings.AuditPolicy()
 	if err != nil {

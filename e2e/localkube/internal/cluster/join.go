@@ -21,7 +21,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/internal/network"
 )
 
-// startRuntime makes the node's containerd run, with the pause image.
+// startRuntime makes the node's containerd run, with the cluster's own images.
 func (c Cluster) startRuntime(ctx context.Context, n config.Node, made artifacts) error {
 	for _, dir := range []string{n.Dir.State, n.Dir.Run, n.Dir.Imported(), n.Dir.Static(), n.Dir.PodLogs(), filepath.Join(n.Dir.State, "volumeplugins")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -79,7 +79,8 @@ func askRuntime(ctx context.Context, socket string) error {
 	return connection.Invoke(ctx, "/runtime.v1.RuntimeService/Version", &emptypb.Empty{}, &emptypb.Empty{})
 }
 
-// joinNode makes the node's kubelet and kube-proxy run, gives it every image, and waits until it is Ready.
+// joinNode makes the node's kubelet and kube-proxy run, and waits until it is Ready. It also starts the containerd of an
+// isolated node, and gives it every image.
 func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) error {
 	if n.Isolated() {
 		if err := c.startRuntime(ctx, n, made); err != nil {
@@ -109,12 +110,10 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 	if err := c.startKubeProxy(ctx, n, config.Fingerprint(proxyConfig)); err != nil {
 		return err
 	}
-	loaded, err := c.loaded()
-	if err != nil {
-		return err
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.extras)) })
+	if n.Isolated() {
+		group.Go(func() error { return c.giveImages(ctx, n, made) })
+	}
 	group.Go(func() error {
 		if err := c.waitNode(ctx, n); err != nil {
 			return err
@@ -123,6 +122,15 @@ func (c Cluster) joinNode(ctx context.Context, n config.Node, made artifacts) er
 		return remove(n.Dir.Stopped())
 	})
 	return group.Wait()
+}
+
+// giveImages gives the node, whose containerd runs, all images but the cluster's own, which it has.
+func (c Cluster) giveImages(ctx context.Context, n config.Node, made artifacts) error {
+	loaded, err := c.loaded()
+	if err != nil {
+		return err
+	}
+	return c.importAll(ctx, n.Dir, slices.Concat(loaded, made.extras))
 }
 
 // startKubeProxy makes the node's kube-proxy run. A new one begins without an earlier one's rules, as after a reboot:

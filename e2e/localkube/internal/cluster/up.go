@@ -81,15 +81,7 @@ func (c Cluster) up(ctx context.Context, options Options, made artifacts) error 
 	if err := c.ensurePKI(ctx, settings); err != nil {
 		return err
 	}
-	if err := c.startControlPlane(ctx, settings, made); err != nil {
-		return err
-	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	for _, n := range nodes {
-		group.Go(func() error { return c.joinNode(groupCtx, settings.For(n), made) })
-	}
-	group.Go(func() error { return c.ensureAddons(groupCtx, settings) })
-	if err := group.Wait(); err != nil {
+	if err := c.startAll(ctx, settings, nodes, made); err != nil {
 		return err
 	}
 	if err := c.linkKubectl(settings.Bin); err != nil {
@@ -97,6 +89,37 @@ func (c Cluster) up(ctx context.Context, options Options, made artifacts) error 
 	}
 	c.Log.Printf("up: export KUBECONFIG=%s PATH=%s:$PATH", c.Layout.Kubeconfig(), c.Layout.Bin())
 	return nil
+}
+
+// startAll starts the control plane, the nodes and what runs in the cluster. The first node gets its images while the
+// API server starts.
+func (c Cluster) startAll(ctx context.Context, settings config.Cluster, nodes []topology.Node, made artifacts) error {
+	group, ctx := errgroup.WithContext(ctx)
+	running := make(chan struct{}) // until the first node's containerd does
+	group.Go(func() error {
+		first := settings.For(topology.ControlPlane)
+		if err := c.startRuntime(ctx, first, made); err != nil {
+			return err
+		}
+		close(running)
+		return c.giveImages(ctx, first, made)
+	})
+	group.Go(func() error {
+		if err := c.startAPI(ctx, settings); err != nil {
+			return err
+		}
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for _, n := range nodes {
+			group.Go(func() error { return c.joinNode(ctx, settings.For(n), made) })
+		}
+		group.Go(func() error { return c.ensureAddons(ctx, settings) })
+		return nil
+	})
+	return group.Wait()
 }
 
 // linkKubectl gives the kubectl of this build a path that stays.
