@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
@@ -40,15 +42,16 @@ func (s *stage) prepareRestore(ctx context.Context) error {
 	if err := s.view.WatchRestores(ctx); err != nil {
 		return err
 	}
-	if err := s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName) })
+	group.Go(func() (err error) {
+		s.watcher, err = s.cluster.StartMirror(ctx, "")
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.say.now("the restore operator is ready")
-	var err error
-	if s.watcher, err = s.cluster.StartMirror(ctx, ""); err != nil {
-		return err
-	}
-	s.say.now("a second client has listed all keys and watches them")
+	s.say.now("the restore operator is ready, and a second client has listed all keys and watches them")
 	return nil
 }
 
