@@ -17,7 +17,7 @@ import (
 // TestPlugin: a person looks at a cluster with TLS by kubectl etcd, reaches etcd through the API
 // server, pauses and resumes the cluster, saves a snapshot, backs the cluster up and replaces a
 // member; in the long form it renews certificates, defragments, restarts and upgrades members,
-// verifies the backup, and restores it beside the cluster, too.
+// verifies the backup, and restores it beside the cluster and in place, too.
 func TestPlugin(t *testing.T) {
 	t.Parallel()
 	s := anOperator(t)
@@ -62,6 +62,9 @@ func TestPlugin(t *testing.T) {
 	if testing.Short() {
 		return
 	}
+	p.runs("version").shows("Operator:    "+s.ns+"/etcd-operator-", images.Operator)
+	p.runs("members", c.Name).shows("Leader", "Voter", "0% of").lacks("not asked")
+	p.runs("top", c.Name, "--for", "1s").shows("(none)", "WRITES IN 1S")
 	p.runs("certs renew", c.Name).shows("Asked for new certificates", "4 of 4 Secrets have new certificates")
 	p.runs("defrag", c.Name, "--yes").shows("is defragmented")
 	p.runs("restart", c.Name, "--yes").shows("run in new Pods")
@@ -71,6 +74,9 @@ func TestPlugin(t *testing.T) {
 	p.runs("verify", "by-hand").shows("Good: 1 keys at revision 2", "Equal")
 	p.runs("restore", c.Name, "--as", "copy", "--yes").shows("EtcdCluster " + s.ns + "/copy is restored")
 	p.runs("ctl", "copy", "--", "get", "greeting", "--print-value-only").shows("hello")
+	p.runs("ctl", c.Name, "--", "put", "greeting", "bye").shows("OK")
+	p.runs("restore", c.Name, "--from", "by-hand", "--to-revision", "2", "--yes").shows("EtcdCluster "+s.ns+"/etcd is restored", "It has 1 keys as they were at revision 2")
+	p.runs("ctl", c.Name, "--", "get", "greeting", "--print-value-only").shows("hello")
 }
 
 // plugin is kubectl etcd in a scene's namespace.
