@@ -248,24 +248,29 @@ func (t *Tunnel) Context(ctx context.Context) context.Context {
 	}))
 }
 
-// Ask asks all members what they know, within a time: a second time those that do not answer, since
-// client-go ends a port-forward when one connection through it fails (see keep).
+// Ask asks all members what they know, within a time: those that do not answer up to three times more,
+// since client-go ends a port-forward when one connection through it fails (see keep), and a busy API
+// server takes a while to open it again.
 func (t *Tunnel) Ask(ctx context.Context, within time.Duration) map[string]etcdclient.Answer {
+	const attempts = 4
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	client := etcdclient.Client{Deadline: within / 4}
-	answers := client.Ask(ctx, t.Endpoints())
-	silent := slices.DeleteFunc(t.Endpoints(), func(e etcdclient.Endpoint) bool {
-		a := answers[e.Name]
-		return a.Reached || a.RefusedBecause != ""
-	})
-	if len(silent) == 0 {
-		return answers
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(2 * reopenPause):
+	client := etcdclient.Client{Deadline: within / attempts}
+	silent, answers := t.Endpoints(), map[string]etcdclient.Answer{}
+	for i := range attempts {
 		maps.Copy(answers, client.Ask(ctx, silent))
+		silent = slices.DeleteFunc(silent, func(e etcdclient.Endpoint) bool {
+			a := answers[e.Name]
+			return a.Reached || a.RefusedBecause != ""
+		})
+		if len(silent) == 0 || i == attempts-1 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return answers
+		case <-time.After(2 * reopenPause):
+		}
 	}
 	return answers
 }
