@@ -96,8 +96,8 @@ func breaksOnce(t *testing.T, forward tunnel.Forward) tunnel.Forward {
 			if err != nil {
 				return
 			}
-			proxy(first, target, 64) // HTTP/2's settings, and a part of the answer
-			time.Sleep(100 * time.Millisecond)
+			proxy(first, target, 64)           // HTTP/2's settings, and a part of the answer
+			time.Sleep(600 * time.Millisecond) // as a busy API server may take
 			if listener, err = net.Listen("tcp", listener.Addr().String()); err != nil {
 				return
 			}

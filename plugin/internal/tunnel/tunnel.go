@@ -258,18 +258,20 @@ func (t *Tunnel) Ask(ctx context.Context, within time.Duration) map[string]etcdc
 	client := etcdclient.Client{Deadline: within / attempts}
 	silent, answers := t.Endpoints(), map[string]etcdclient.Answer{}
 	for i := range attempts {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return answers
+			case <-time.After(2 * reopenPause):
+			}
+		}
 		maps.Copy(answers, client.Ask(ctx, silent))
 		silent = slices.DeleteFunc(silent, func(e etcdclient.Endpoint) bool {
 			a := answers[e.Name]
 			return a.Reached || a.RefusedBecause != ""
 		})
-		if len(silent) == 0 || i == attempts-1 {
+		if len(silent) == 0 {
 			break
-		}
-		select {
-		case <-ctx.Done():
-			return answers
-		case <-time.After(2 * reopenPause):
 		}
 	}
 	return answers
