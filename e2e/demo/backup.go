@@ -52,18 +52,7 @@ func (s *stage) backUp(ctx context.Context) error {
 	return s.noticed(ctx)
 }
 
-// stock has an S3 store started meanwhile, for backUp.
-func (s *stage) stock(ctx context.Context) error {
-	s.stocking.Go(func() (err error) {
-		ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-		defer cancel()
-		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket)
-		return err
-	})
-	return nil
-}
-
-// prepareBackup waits for the operator and the store.
+// prepareBackup starts the store, and waits for it and the operator.
 func (s *stage) prepareBackup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -72,7 +61,10 @@ func (s *stage) prepareBackup(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName) })
-	group.Go(s.stocking.Wait)
+	group.Go(func() (err error) {
+		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket)
+		return err
+	})
 	if err := group.Wait(); err != nil {
 		return err
 	}

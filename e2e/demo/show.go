@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
@@ -34,9 +32,7 @@ type stage struct {
 	// written are the writes that were acknowledged until the client was ended.
 	written []writer.Span
 	store   *harness.Store
-	// stocking is at work until there is the store.
-	stocking errgroup.Group
-	watcher  *harness.Mirror
+	watcher *harness.Mirror
 	// wanted is what the cluster held before the mistake, and second when that was made.
 	wanted mirror.Content
 	second time.Time
@@ -47,7 +43,7 @@ func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	defer cancel()
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	for _, act := range []func(context.Context) error{
-		s.install, s.form, s.stock, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
+		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
 		s.record, s.mistake, s.undo,
 	} {
 		if err := act(ctx); err != nil {
