@@ -12,8 +12,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 )
 
-// The manifests are those of the release that is named.
-func TestManifestsAreOfTheRelease(t *testing.T) {
+// release is the one that is kept.
+func release(t *testing.T) *Release {
+	t.Helper()
 	root, err := images.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -22,6 +23,12 @@ func TestManifestsAreOfTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// The manifests are those of the release that is named.
+func TestManifestsAreOfTheRelease(t *testing.T) {
+	r := release(t)
 	if !regexp.MustCompile("^[0-9a-f]{40}$").MatchString(r.Commit) {
 		t.Errorf("commit %q is not a whole hash", r.Commit)
 	}
@@ -39,14 +46,7 @@ func TestManifestsAreOfTheRelease(t *testing.T) {
 
 // The chart is that of the release, has those of all operators in it, and is the only one.
 func TestChartIsOfTheRelease(t *testing.T) {
-	root, err := images.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Read(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := release(t)
 	c, err := loader.LoadFile(r.Chart())
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
-	"github.com/etcd-operators/etcd-operators/e2e/previous"
 )
 
 // umbrella is the chart of all operators, and its release.
@@ -25,13 +24,7 @@ func TestHelm(t *testing.T) {
 // images. It runs beside no other test: the chart takes the definitions back, which are
 // everybody's.
 func TestUpdateOfCharts(t *testing.T) {
-	isLong(t)
-	s := aNamespaceFor(t, "restricted", programTimeout)
-	before, err := previous.Read(env.Root)
-	s.must(err)
-	s.restoresDefinitions()
-	s.within(fourMinutes, func(ctx context.Context) error { return env.LoadRelease(ctx, before) })
-	s.tell("the images of %s are there", before.Version)
+	s, before := afterARelease(t)
 	var values []string
 	for _, operator := range harness.Operators {
 		values = append(values, "--set", operator+".image.tag="+before.Version)

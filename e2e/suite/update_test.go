@@ -17,13 +17,7 @@ import (
 // restart, and once more when one goes back. It runs beside no other test: the definitions, which
 // it takes back, are everybody's.
 func TestUpdateOfOperators(t *testing.T) {
-	isLong(t)
-	s := aNamespaceFor(t, "restricted", programTimeout)
-	before, err := previous.Read(env.Root)
-	s.must(err)
-	s.restoresDefinitions()
-	s.within(fourMinutes, func(ctx context.Context) error { return env.LoadRelease(ctx, before) })
-	s.tell("the images of %s are there", before.Version)
+	s, before := afterARelease(t)
 
 	s.operatorsAre(harness.Install{Release: before})
 	s.must(s.view.WatchBackups(s.ctx))
@@ -53,15 +47,24 @@ func TestUpdateOfOperators(t *testing.T) {
 	u.w.lostNothing(3)
 }
 
-// restoresDefinitions installs today's definitions at the end of the test.
-func (s *scene) restoresDefinitions() {
-	s.t.Cleanup(func() {
+// afterARelease is a namespace, and the previous release, whose images the nodes have. Today's
+// definitions are installed at the end of the test.
+func afterARelease(t *testing.T) (*scene, *previous.Release) {
+	t.Helper()
+	isLong(t)
+	s := aNamespaceFor(t, "restricted", programTimeout)
+	before, err := previous.Read(env.Root)
+	s.must(err)
+	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), oneMinute)
 		defer cancel()
 		if err := env.InstallCRD(ctx); err != nil {
-			s.t.Error(err)
+			t.Error(err)
 		}
 	})
+	s.within(fourMinutes, func(ctx context.Context) error { return env.LoadRelease(ctx, before) })
+	s.tell("the images of %s are there", before.Version)
+	return s, before
 }
 
 // operatorsAre installs all operators, in the order that the docs tell, and waits until nothing
