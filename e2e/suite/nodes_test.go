@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,6 +80,46 @@ func TestNodeLost(t *testing.T) {
 		c.settles(3, nodeLoss)
 		clients[c].lostNothing(3)
 	}
+}
+
+// TestZoneLost: the example with three zones goes on when one of them is lost, also when its nodes
+// are deleted. No other zone gets a second member. The zone's own comes back with it.
+func TestZoneLost(t *testing.T) {
+	isLong(t)
+	needsNodeAccess(t)
+	s := anOperatorWith(t, harness.Install{Nodes: true, OnNode: env.Local.NodeName(1)})
+	s.applyExample("cluster-zones.yaml", asItIs)
+	c, node := s.existing("example-zones"), env.Local.NodeName(theNode)
+	c.settles(3, twoMinutes)
+	w := c.writesFrom(env.Local.NodeName(1))
+	lost := c.onNode(node)
+
+	s.losesNode()
+	w.goesOn(oneMinute)
+	s.kubectl("delete", "node", node)
+	s.tell("the node of %s is deleted", lost)
+	waits := harness.All(harness.Condition(v1beta2.ConditionAvailable, true, ""), onlyOnePlaceless)
+	c.becomes("waiting for the zone", waits, nodeLoss)
+	c.stays("without a second member in a zone", 20*time.Second, waits)
+	w.goesOn(oneMinute)
+	w.noticed(anElection)
+
+	s.getsNodeBack()
+	c.settles(3, nodeLoss)
+	c.onNode(node)
+	w.lostNothing(3)
+}
+
+// onlyOnePlaceless: one Pod has no node, and no two have the same.
+func onlyOnePlaceless(s harness.State) string {
+	on := map[string][]string{}
+	for _, p := range s.Pods {
+		on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p.Name)
+	}
+	if len(on) != 3 || len(s.Pods) != 3 || len(on[""]) != 1 {
+		return fmt.Sprintf("the Pods are on %v", on)
+	}
+	return ""
 }
 
 // TestNodeCutOff: a machine that nobody reaches still runs its members, one of
@@ -397,7 +438,11 @@ func (s *scene) restored(how func(context.Context, int) error, n int) {
 
 func nodeReady(ctx context.Context, name string) (string, error) {
 	var node corev1.Node
-	if err := env.Client.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+	err := env.Client.Get(ctx, client.ObjectKey{Name: name}, &node)
+	if apierrors.IsNotFound(err) {
+		return "it is deleted", nil
+	}
+	if err != nil {
 		return "", err
 	}
 	for _, c := range node.Status.Conditions {

@@ -116,6 +116,7 @@ func (n Node) KubeletArgs() []string {
 		"--kubeconfig="+n.Dir.KubeletConf(),
 		"--hostname-override="+n.Name(),
 		"--node-ip="+n.Address().String(),
+		"--node-labels=topology.kubernetes.io/zone="+n.Zone(),
 		"--root-dir="+n.Dir.Kubelet(),
 		"--cert-dir="+n.Dir.KubeletPKI(),
 		"--v=2",

@@ -71,6 +71,9 @@ func (n Node) Isolated() bool { return n != ControlPlane }
 // Name is the Kubernetes node's name.
 func (n Node) Name() string { return fmt.Sprintf("localkube-%d", n.Number) }
 
+// Zone is the node's failure domain, which has no other node.
+func (n Node) Zone() string { return fmt.Sprintf("zone-%d", n.Number) }
+
 // Address is the node's InternalIP.
 func (n Node) Address() netip.Addr { return n.host(2) }
 
