@@ -41,7 +41,7 @@ func measureRestore(ctx context.Context, b *bench) error {
 	if err := b.view.WatchRestores(ctx); err != nil {
 		return err
 	}
-	store, err := b.env.StartStore(ctx, b.view, b.ns, bucket)
+	store, err := b.env.StartStore(ctx, b.view, b.ns, bucket, "")
 	if err != nil {
 		return err
 	}

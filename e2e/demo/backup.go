@@ -62,7 +62,7 @@ func (s *stage) prepareBackup(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.env.AwaitDeployment(ctx, s.view, namespace, harness.BackupOperatorName) })
 	group.Go(func() (err error) {
-		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket)
+		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket, "")
 		return err
 	})
 	if err := group.Wait(); err != nil {

@@ -88,7 +88,7 @@ func (e *Env) loadAPIServer(ctx context.Context) error {
 	if e.Local == nil {
 		return ErrNoNodeAccess
 	}
-	programs, err := e.Local.kubernetes(ctx)
+	programs, err := e.Local.programs(ctx, "KUBEBUILDER_ASSETS")
 	if err != nil {
 		return err
 	}

@@ -92,6 +92,11 @@ func (l *Localkube) load(ctx context.Context, tars []string) error {
 	return l.loud(ctx, append([]string{"load"}, tars...)...)
 }
 
+// registry lets the nodes find a registry at a URL.
+func (l *Localkube) registry(ctx context.Context, name, at string) error {
+	return l.loud(ctx, "registry", name, at)
+}
+
 // StopNode lets the machine of node n (2 or 3) lose its power.
 func (l *Localkube) StopNode(ctx context.Context, n int) error { return l.node(ctx, "stop", n) }
 
@@ -131,16 +136,21 @@ func (l *Localkube) AuditLog(ctx context.Context) (string, error) {
 
 // kubernetes is the folder of the programs that were built of Kubernetes.
 func (l *Localkube) kubernetes(ctx context.Context) (string, error) {
+	return l.programs(ctx, "KUBEBUILDER_ASSETS")
+}
+
+// programs is the folder that localkube names in a variable of the environment for tests.
+func (l *Localkube) programs(ctx context.Context, variable string) (string, error) {
 	out, err := run(ctx, "", nil, l.program, "env")
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(out) {
-		if path, ok := strings.CutPrefix(line, "export KUBEBUILDER_ASSETS="); ok {
+		if path, ok := strings.CutPrefix(line, "export "+variable+"="); ok {
 			return strings.Trim(strings.TrimSpace(path), `"`), nil
 		}
 	}
-	return "", fmt.Errorf("localkube env names no programs of Kubernetes: %s", out)
+	return "", fmt.Errorf("localkube env has no %s: %s", variable, out)
 }
 
 // loud runs localkube with its progress on the terminal.

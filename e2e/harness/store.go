@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,20 +35,28 @@ type Store struct {
 	Endpoint string
 }
 
-// StartStore starts an S3 store with a bucket.
-func (e *Env) StartStore(ctx context.Context, v *View, namespace, bucket string) (*Store, error) {
-	s := &Store{Endpoint: fmt.Sprintf("http://%s.%s:%d", storeName, namespace, storePort)}
+// StoreHost is the name in the store's URL.
+func StoreHost(namespace string) string { return storeName + "." + namespace }
+
+// StartStore starts an S3 store with a bucket. It speaks TLS if a Secret is named, with the
+// certificate for [StoreHost] and its CA.
+func (e *Env) StartStore(ctx context.Context, v *View, namespace, bucket, certificate string) (*Store, error) {
+	scheme := corev1.URISchemeHTTP
+	if certificate != "" {
+		scheme = corev1.URISchemeHTTPS
+	}
+	s := &Store{Endpoint: fmt.Sprintf("%s://%s:%d", strings.ToLower(string(scheme)), StoreHost(namespace), storePort)}
 	if err := e.Client.Create(ctx, StoreCredentials(namespace, StoreSecret, storeKey, storeSecret)); err != nil {
 		return nil, err
 	}
-	if err := e.Client.Create(ctx, storeServer(namespace)); err != nil {
+	if err := e.Client.Create(ctx, storeServer(namespace, scheme, certificate)); err != nil {
 		return nil, err
 	}
 	if err := e.Client.Create(ctx, service(namespace, storeName, storePort)); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.Inspector, err = e.StartInspector(ctx, v, namespace, "inspect-s3", s.Endpoint, ""); err != nil {
+	if s.Inspector, err = e.startInspector(ctx, v, namespace, "inspect-s3", s.Endpoint, certificate, ""); err != nil {
 		return nil, err
 	}
 	if err := e.AwaitDeployment(ctx, v, namespace, storeName); err != nil {
@@ -73,16 +82,22 @@ func StoreCredentials(namespace, name, key, secret string) *corev1.Secret {
 
 // storeServer keeps metadata in files beside the objects: not every file system has
 // extended attributes.
-func storeServer(namespace string) *appsv1.Deployment {
+func storeServer(namespace string, scheme corev1.URIScheme, certificate string) *appsv1.Deployment {
 	p := restrictedPod(namespace, storeName)
 	p.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	c := &p.Spec.Containers[0]
 	c.Name, c.Image, c.Command = storeName, storeImage, nil // the image's own
 	c.Args = []string{
 		fmt.Sprintf("--port=:%d", storePort), "--region=us-east-1", "--access=" + storeKey, "--secret=" + storeSecret,
-		"--health=/health", "--keep-alive", "--quiet", "posix", "--sidecar=/metadata", "/buckets",
+		"--health=/health", "--keep-alive", "--quiet",
 	}
+	if certificate != "" {
+		c.Args = append(c.Args, "--cert="+tlsFolder+"/tls.crt", "--key="+tlsFolder+"/tls.key")
+		mount(&p.Spec, "tls", tlsFolder, secretVolume(certificate))
+	}
+	c.Args = append(c.Args, "posix", "--sidecar=/metadata", "/buckets")
 	c.ReadinessProbe = httpProbe("/health", storePort)
+	c.ReadinessProbe.HTTPGet.Scheme = scheme
 	mount(&p.Spec, "buckets", "/buckets", emptyDir())
 	mount(&p.Spec, "metadata", "/metadata", emptyDir())
 	mount(&p.Spec, "tmp", "/tmp", emptyDir())
@@ -105,12 +120,21 @@ type Inspector struct{ *program }
 
 // StartInspector starts one for an S3 store, for the volume of a claim, or for both.
 func (e *Env) StartInspector(ctx context.Context, v *View, namespace, name, store, claim string) (*Inspector, error) {
+	return e.startInspector(ctx, v, namespace, name, store, "", claim)
+}
+
+// startInspector lets it trust the CA in the Secret of the store's certificate, if there is one.
+func (e *Env) startInspector(ctx context.Context, v *View, namespace, name, store, certificate, claim string) (*Inspector, error) {
 	pod := restrictedPod(namespace, name, "inspect", "--work=/work")
 	c := &pod.Spec.Containers[0]
 	mount(&pod.Spec, "work", "/work", emptyDir())
 	if store != "" {
 		c.Command = append(c.Command, "--s3="+store)
 		c.Env = []corev1.EnvVar{{Name: "AWS_ACCESS_KEY_ID", Value: storeKey}, {Name: "AWS_SECRET_ACCESS_KEY", Value: storeSecret}}
+	}
+	if certificate != "" {
+		c.Env = append(c.Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: tlsFolder + "/ca.crt"})
+		mount(&pod.Spec, "tls", tlsFolder, secretVolume(certificate))
 	}
 	if claim != "" {
 		c.Command = append(c.Command, "--volume=/volume")

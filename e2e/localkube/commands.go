@@ -53,6 +53,17 @@ func load(ctx context.Context, c cluster.Cluster, args []string) error {
 	return c.Load(ctx, set.Args())
 }
 
+func registry(ctx context.Context, c cluster.Cluster, args []string) error {
+	set := flags("registry")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() != 2 {
+		return errors.New("no registry or URL given: run `localkube registry NAME URL`")
+	}
+	return c.Registry(ctx, set.Arg(0), set.Arg(1))
+}
+
 func kubeconfig(_ context.Context, c cluster.Cluster, args []string) error {
 	if err := noArguments("kubeconfig", args); err != nil {
 		return err

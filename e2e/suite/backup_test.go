@@ -50,11 +50,14 @@ type store struct {
 }
 
 // aStore starts an S3 store.
-func (s *scene) aStore() *store {
+func (s *scene) aStore() *store { s.t.Helper(); return s.aStoreWith("") }
+
+// aStoreWith has a store speak TLS by the certificate in a Secret.
+func (s *scene) aStoreWith(certificate string) *store {
 	s.t.Helper()
 	st := &store{s: s}
 	s.within(oneMinute, func(ctx context.Context) (err error) {
-		st.Store, err = env.StartStore(ctx, s.view, s.ns, bucket)
+		st.Store, err = env.StartStore(ctx, s.view, s.ns, bucket, certificate)
 		return err
 	})
 	s.tell("there is an S3 store")

@@ -45,6 +45,8 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&config.RootUserAccess, "access", "", "the access key")
 	flags.StringVar(&config.RootUserSecret, "secret", "", "the secret key")
 	flags.StringVar(&config.VirtualDomain, "virtual-domain", "", "the domain below which each bucket is a host")
+	flags.StringVar(&config.CertFile, "cert", "", "the certificate's file, for TLS")
+	flags.StringVar(&config.KeyFile, "key", "", "the file of the certificate's key")
 	flags.StringVar(&config.HealthPath, "health", "", "the path that says that it serves")
 	flags.BoolVar(&config.KeepAlive, "keep-alive", false, "keep connections open")
 	flags.BoolVar(&config.Quiet, "quiet", false, "do not log each request")

@@ -26,7 +26,7 @@ func TestFilesSayWhatTheClusterDependsOn(t *testing.T) {
 	}{
 		"containerd": {two.Containerd, []string{
 			`restrict_oom_score_adj = true`, `disable_apparmor = true`, `SystemdCgroup = false`, `netns_mounts_under_state_dir = true`,
-			`sandbox_image = "registry.local/pause:1"`, `address = "/run/localkube/n2/containerd.sock"`, `bin_dir = "/cache/bin/cni"`,
+			`sandbox_image = "registry.local/pause:1"`, `config_path = "/var/lib/etcd-operators-localkube/etc/registries"`, `address = "/run/localkube/n2/containerd.sock"`, `bin_dir = "/cache/bin/cni"`,
 		}},
 		"kubelet": {two.Kubelet, []string{
 			"address: 172.30.2.2\n", "cgroupDriver: cgroupfs\n", "failCgroupV1: false\n", "failSwapOn: false\n", "oomScoreAdj: 0\n",

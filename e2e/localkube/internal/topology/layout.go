@@ -31,6 +31,10 @@ func (l Layout) Bin() string { return filepath.Join(l.State, "bin") }
 // Etc holds the configuration of everything.
 func (l Layout) Etc() string { return filepath.Join(l.State, "etc") }
 
+// Registries says where nodes find the registries that are not where their names are: a folder for each
+// name, as containerd has it.
+func (l Layout) Registries() string { return filepath.Join(l.Etc(), "registries") }
+
 // PKI holds the cluster's certificates and keys.
 func (l Layout) PKI() string { return filepath.Join(l.Etc(), "pki") }
 
