@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -21,6 +22,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
 	"github.com/etcd-operators/etcd-operators/e2e/previous"
@@ -79,39 +81,61 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 		return nil, err
 	}
 	e := &Env{Root: root, out: o.Out, keep: o.Keep, scheme: runtime.NewScheme(), since: time.Now()}
-	built, err := images.Build(ctx, root, o.Out)
+	local, err := newLocalkube(ctx, root, o.Out)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.findCluster(ctx, o, built); err != nil {
+	if e.Kubeconfig, err = local.kubeconfig(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.connect(); err != nil || e.Local != nil {
+	if theirs := os.Getenv("KUBECONFIG"); theirs != "" && theirs != e.Kubeconfig {
+		return e.onTheirs(ctx, theirs)
+	}
+	built, err := buildAll(ctx, root, local, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := local.up(ctx, o, tarsOf(built)); err != nil {
+		return nil, err
+	}
+	e.Local, e.Kubectl = local, Kubectl{program: filepath.Join(filepath.Dir(e.Kubeconfig), "bin", "kubectl"), kubeconfig: e.Kubeconfig}
+	return e, e.connect()
+}
+
+// onTheirs uses the user's cluster.
+func (e *Env) onTheirs(ctx context.Context, kubeconfig string) (*Env, error) {
+	e.Kubeconfig, e.Kubectl = kubeconfig, Kubectl{program: "kubectl", kubeconfig: kubeconfig}
+	built, err := images.Build(ctx, e.Root, e.out)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.connect(); err != nil {
 		return e, err
 	}
 	return e, e.give(ctx, built)
 }
 
-// findCluster finds the cluster of KUBECONFIG, or starts localkube with some images on its nodes.
-func (e *Env) findCluster(ctx context.Context, o Options, built []images.Image) error {
-	local, err := newLocalkube(ctx, e.Root, e.out)
-	if err != nil {
+// buildAll builds our images beside what localkube needs. Only one of the two shows how far it is, on
+// one terminal: localkube, which takes far longer, unless all of that is there.
+func buildAll(ctx context.Context, root string, local *Localkube, o Options) (built []images.Image, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	ended := make(chan struct{})
+	group.Go(func() error {
+		defer close(ended)
+		return local.build(ctx, o.Only)
+	})
+	group.Go(func() (err error) {
+		out := o.Out
+		select {
+		case <-ended:
+		case <-time.After(gobuild.Patience):
+			out = nil
+		}
+		built, err = images.Build(ctx, root, out)
 		return err
-	}
-	path, err := local.kubeconfig(ctx)
-	if err != nil {
-		return err
-	}
-	if theirs := os.Getenv("KUBECONFIG"); theirs != "" && theirs != path {
-		e.Kubeconfig, e.Kubectl = theirs, Kubectl{program: "kubectl", kubeconfig: theirs}
-		return nil
-	}
-	if err := local.up(ctx, o, tarsOf(built)); err != nil {
-		return err
-	}
-	e.Local, e.Kubeconfig = local, path
-	e.Kubectl = Kubectl{program: filepath.Join(filepath.Dir(path), "bin", "kubectl"), kubeconfig: path}
-	return nil
+	})
+	err = group.Wait()
+	return built, err
 }
 
 func (e *Env) connect() (err error) {

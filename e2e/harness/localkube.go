@@ -70,16 +70,26 @@ func (l *Localkube) kubeconfig(ctx context.Context) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
+// build builds what is not built yet: Kubernetes, and the extras that are named, all if none is.
+func (l *Localkube) build(ctx context.Context, only []string) error {
+	return l.loud(ctx, append([]string{"build"}, onlyArgs(only)...)...)
+}
+
+func onlyArgs(only []string) []string {
+	var args []string
+	for _, name := range only {
+		args = append(args, "--only", name)
+	}
+	return args
+}
+
 func (l *Localkube) up(ctx context.Context, o Options, tars []string) error {
 	if err := l.lock(ctx); err != nil {
 		return err
 	}
 	_, err := run(ctx, "", nil, l.program, "status")
 	l.found = err == nil
-	args := []string{"up", "--nodes", strconv.Itoa(o.Nodes), "--node-monitor-grace-period", nodeMonitorGracePeriod}
-	for _, name := range o.Only {
-		args = append(args, "--only", name)
-	}
+	args := append([]string{"up", "--nodes", strconv.Itoa(o.Nodes), "--node-monitor-grace-period", nodeMonitorGracePeriod}, onlyArgs(o.Only)...)
 	for _, tar := range tars {
 		args = append(args, "--image", tar)
 	}
@@ -132,11 +142,6 @@ func (l *Localkube) AuditLog(ctx context.Context) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("localkube status names no audit log")
-}
-
-// kubernetes is the folder of the programs that were built of Kubernetes.
-func (l *Localkube) kubernetes(ctx context.Context) (string, error) {
-	return l.programs(ctx, "KUBEBUILDER_ASSETS")
 }
 
 // programs is the folder that localkube names in a variable of the environment for tests.
