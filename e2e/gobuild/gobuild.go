@@ -29,9 +29,9 @@ const NoDebug = "-gcflags=all=-dwarf=false"
 // built with the same ones, so the Makefile has them, too.
 var common = []string{"-trimpath", NoDebug}
 
-// eager is an environment in which the compiler takes a fifth less time and, for most packages, half as much memory
-// more: it collects its garbage less often, unless that comes to two GiB. The caller's own setting counts.
-var eager = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
+// eager is an environment in which the compiler takes a fifth less time and more memory, 0.8 GiB for
+// Kubernetes' largest package: it does not collect its garbage below one GiB. The caller's own setting counts.
+var eager = []string{"GOGC=off", "GOMEMLIMIT=1GiB"}
 
 // Build is one call of go build.
 type Build struct {
