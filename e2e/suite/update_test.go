@@ -14,8 +14,8 @@ import (
 )
 
 // TestUpdateOfOperators: what the previous release has made goes on under this one, without a
-// restart, and once more when one goes back. It runs beside no other test: the definitions, which
-// it takes back, are everybody's.
+// restart, and once more when one goes back. What it has begun is finished. It runs beside no other
+// test: the definitions, which it takes back, are everybody's.
 func TestUpdateOfOperators(t *testing.T) {
 	s, before := afterARelease(t)
 
@@ -25,15 +25,25 @@ func TestUpdateOfOperators(t *testing.T) {
 	st, vol := s.aStore(), s.aVolume("backups")
 	c := s.cluster("etcd", harness.Size(3), harness.Volumes)
 	c.settles(3, oneMinute)
-	u := &updated{s: s, c: c, w: c.writes(), st: st, vol: vol, members: map[*cluster]map[types.UID]int32{c: c.restarts()}}
+	secure, resized := s.cluster("secure", harness.Size(3), harness.AutoTLS), s.cluster("resized", harness.Size(1))
+	secure.settles(3, oneMinute)
+	resized.settles(1, oneMinute)
+	secrets := secure.writes()
+	u := &updated{s: s, c: c, w: c.writes(), resized: resized, st: st, vol: vol, members: map[*cluster]map[types.UID]int32{
+		c: c.restarts(), secure: secure.restarts(),
+	}}
 	u.repeated = s.backup("repeated", u.w.Writer, st.at("repeated"), harness.OfCluster(c.Name), harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 5, MaxBackups: 3}))
 	s.must(u.repeated.Patch(s.ctx, map[string]any{"spec": map[string]any{"archive": map[string]any{"interval": "2s"}}}))
 	u.goesOn("before")
 
+	ends := u.begins("after", 3)
 	s.operatorsAre(harness.Install{})
+	ends()
 	u.goesOn("after")
 
+	ends = u.begins("back", 1)
 	s.operatorsAre(harness.Install{Release: before, KeepDefinitions: true})
+	ends()
 	u.goesOn("back")
 
 	for c, members := range u.members {
@@ -45,6 +55,8 @@ func TestUpdateOfOperators(t *testing.T) {
 	c.losesPods(c.members()[0])
 	c.settles(3, twoMinutes)
 	u.w.lostNothing(3)
+	secrets.noticedNoFailure(aBlink)
+	secrets.lostNothing(3)
 }
 
 // afterARelease is a namespace, and the previous release, whose images the nodes have. Today's
@@ -87,6 +99,10 @@ type updated struct {
 	st       *store
 	vol      *volume
 	repeated *backup
+	// resized is a cluster that is about to change its size whenever the operators change.
+	resized *cluster
+	// stored is where the last backup is.
+	stored place
 	// timeline is that of the archive.
 	timeline int64
 	// members are those of each cluster, also of those that were restored, as they were at first.
@@ -105,13 +121,34 @@ func (u *updated) goesOn(when string) {
 	of := harness.OfCluster(u.c.Name)
 	once := u.st.at("once-" + when)
 	u.s.backup("once-"+when, u.w.Writer, once, of).isStored(oneMinute)
+	u.stored = once
 	u.s.backup("volume-"+when, u.w.Writer, u.vol.at(when+".db"), of).isStored(oneMinute)
-	r := u.s.restore("copy-"+when, harness.AsTemplate(harness.Size(1)), once.from)
-	r.completes(twoMinutes)
-	restored := u.s.existing(r.Name)
-	restored.settles(1, oneMinute)
-	u.members[restored] = restored.restarts()
+	u.isRestored(u.s.restore("copy-"+when, harness.AsTemplate(harness.Size(1)), once.from))
 	u.c.settles(3, oneMinute)
+}
+
+// begins lets each operator have something in hand when it ends: a cluster that changes its size, a
+// backup, and a restore. ends waits until the next operators have finished that.
+func (u *updated) begins(when string, size int) (ends func()) {
+	u.s.t.Helper()
+	u.resized.resize(size)
+	b := u.s.backup("begun-"+when, u.w.Writer, u.st.at("begun-"+when), harness.OfCluster(u.c.Name))
+	r := u.s.restore("begun-"+when, harness.AsTemplate(harness.Size(1)), u.stored.from)
+	return func() {
+		u.s.t.Helper()
+		b.isStored(twoMinutes)
+		u.isRestored(r)
+		u.resized.settles(size, twoMinutes)
+	}
+}
+
+// isRestored: it completes, and its cluster runs from now on.
+func (u *updated) isRestored(r *restore) {
+	u.s.t.Helper()
+	r.completes(twoMinutes)
+	c := u.s.existing(r.Name)
+	c.settles(1, oneMinute)
+	u.members[c] = c.restarts()
 }
 
 // madeAfter: a backup that was due then or later has succeeded.
