@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,14 +108,19 @@ type screen struct {
 	call, text string
 }
 
-// runs runs the plugin as a person does: by kubectl, with the namespace of the scene.
+// command is the plugin as a person runs it: by kubectl, with the namespace of the scene.
+func (p plugin) command(ctx context.Context, command string, args ...string) *exec.Cmd {
+	cmd := env.Kubectl.Command(ctx, slices.Concat([]string{"etcd"}, strings.Fields(command), []string{"-n", p.s.ns}, args)...)
+	cmd.Env = append(cmd.Env, "PATH="+p.folder+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+// runs runs the plugin to its end.
 func (p plugin) runs(command string, args ...string) screen {
 	p.s.t.Helper()
 	ctx, cancel := context.WithTimeout(p.s.ctx, twoMinutes)
 	defer cancel()
-	cmd := env.Kubectl.Command(ctx, slices.Concat([]string{"etcd"}, strings.Fields(command), []string{"-n", p.s.ns}, args)...)
-	cmd.Env = append(cmd.Env, "PATH="+p.folder+":"+os.Getenv("PATH"))
-	text, err := cmd.CombinedOutput()
+	text, err := p.command(ctx, command, args...).CombinedOutput()
 	call := strings.Join(append([]string{command}, args...), " ")
 	p.s.tell("kubectl etcd %s\n%s", call, text)
 	p.s.must(err)
