@@ -24,7 +24,12 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -374,6 +379,69 @@ func ByAPIServer(config *rest.Config, namespace string) (Forward, error) {
 			stop()
 			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, err)
 		}
+		go func() {
+			// It outlives ctx, and ends with the port-forward.
+			watching, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() {
+				<-lost
+				cancel()
+			}()
+			if ended(watching, clients.CoreV1().Pods(namespace), pod) {
+				stop()
+			}
+		}()
 		return &Port{Local: int(ports[0].Local), Lost: lost, Stop: stop}, nil
 	}, nil
+}
+
+// ended waits until a Pod is deleted or its containers have ended: a port-forward to it stays open
+// until the next connection. It is false if ctx ends first, or without the right to watch Pods.
+func ended(ctx context.Context, pods typed.PodInterface, name string) bool {
+	var uid types.UID
+	for {
+		ended, err := watched(ctx, pods, name, &uid)
+		if ended || apierrors.IsForbidden(err) {
+			return ended
+		}
+		select { // an API server ends a watch now and then
+		case <-ctx.Done():
+			return false
+		case <-time.After(reopenPause):
+		}
+	}
+}
+
+// watched is ended as far as one watch tells. uid is that of the Pod, which the first one finds out.
+func watched(ctx context.Context, pods typed.PodInterface, name string, uid *types.UID) (bool, error) {
+	events, err := pods.Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: name}))
+	if err != nil {
+		return false, err
+	}
+	defer events.Stop()
+	pod, err := pods.Get(ctx, name, metav1.GetOptions{}) // it might be gone before the watch began
+	if err != nil {
+		return apierrors.IsNotFound(err), err
+	}
+	if *uid == "" {
+		*uid = pod.UID
+	}
+	for {
+		if pod.UID != *uid || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+			return true, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case e, isOpen := <-events.ResultChan():
+			seen, isPod := e.Object.(*corev1.Pod)
+			switch {
+			case !isOpen || !isPod:
+				return false, nil
+			case e.Type == watch.Deleted:
+				return true, nil
+			}
+			pod = seen
+		}
+	}
 }
