@@ -2,10 +2,11 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/etcd-operators/etcd-operators/e2e/gomodule"
 )
 
 const (
@@ -55,16 +56,12 @@ func (e *Env) InstallCertManagerKinds(ctx context.Context) error {
 	if own, err := e.hasCertManager(ctx); err != nil || own {
 		return err
 	}
-	out, err := run(ctx, filepath.Join(e.Root, "e2e/localkube/build/cert-manager"), []string{"GOWORK=off"}, "go", "mod", "download", "-json", certManagerModule)
+	folder, err := gomodule.Required(ctx, filepath.Join(e.Root, "e2e/localkube/build/cert-manager"), certManagerModule)
 	if err != nil {
 		return err
 	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(out), &module); err != nil {
-		return fmt.Errorf("where is %s: %w", certManagerModule, err)
-	}
 	for _, kind := range certManagerKinds {
-		file := filepath.Join(module.Dir, "deploy", "crds", "cert-manager.io_"+kind+".yaml")
+		file := filepath.Join(folder, "deploy", "crds", "cert-manager.io_"+kind+".yaml")
 		if _, err := e.Kubectl.Run(ctx, "apply", "--server-side", "-f", file); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -36,7 +37,8 @@ type Registry struct {
 	pulled map[string]bool
 }
 
-// StartRegistry starts one in this process, and lets localkube's nodes find it under a name.
+// StartRegistry starts one in this process, and lets localkube's nodes find it under a name. Whoever
+// has it calls its Stop.
 func (e *Env) StartRegistry(ctx context.Context, as, user, password string) (*Registry, error) {
 	if e.Local == nil {
 		return nil, ErrNoNodeAccess
@@ -53,7 +55,10 @@ func (e *Env) StartRegistry(ctx context.Context, as, user, password string) (*Re
 	r := &Registry{env: e, addr: listener.Addr().String(), user: user, password: password, pulled: map[string]bool{}}
 	r.server = &http.Server{Handler: r.guard(registry.New(registry.Logger(log.New(io.Discard, "", 0)))), ReadHeaderTimeout: killDelay}
 	go func() { _ = r.server.Serve(listener) }() // it ends by Stop
-	return r, e.Local.registry(ctx, as, "http://"+r.addr)
+	if err := e.Local.registry(ctx, as, "http://"+r.addr); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
 }
 
 // Stop ends it.

@@ -1,9 +1,7 @@
 package manifests
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,18 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/etcd-operators/etcd-operators/e2e/gomodule"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
-)
-
-// module is a release of a Go module, with its sum as go.sum has it.
-type module struct{ path, version, sum string }
-
-var (
-	kamaji   = module{"github.com/clastix/kamaji", "v1.0.0", "h1:QY99C2qA3LpvVCKRxZcE96/uKf5Fd7hNpjJ676jrIBY="}
-	vcluster = module{"github.com/loft-sh/vcluster", "v0.30.0", "h1:fdnasGlrBtCMBoFKR3tszkeOHA4dB5sqMr5l//eQnMQ="}
-	// certManager is the one that localkube runs.
-	certManager = module{"github.com/cert-manager/cert-manager", "v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68="}
 )
 
 // TestKamajiTakesItsDataStore: an API server with Kamaji's own definition takes the DataStores that
@@ -48,8 +37,11 @@ func TestKamajiTakesItsDataStore(t *testing.T) {
 // TestVclusterTakesItsValues: what kubectl etcd connect writes is valid by the schema of the values
 // that vcluster publishes, which permits no field that it does not know.
 func TestVclusterTakesItsValues(t *testing.T) {
-	file := filepath.Join(moduleFolder(t, vcluster), "chart/values.schema.json")
-	schema, err := jsonschema.NewCompiler().Compile(file)
+	vcluster, err := gomodule.Pinned(apiservertest.Context(t), "github.com/loft-sh/vcluster", "v0.30.0", "h1:fdnasGlrBtCMBoFKR3tszkeOHA4dB5sqMr5l//eQnMQ=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(vcluster, "chart/values.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +80,15 @@ func connections(t *testing.T, consumer string) []string {
 // projects publish them.
 func installOthersKinds(t *testing.T) {
 	t.Helper()
-	kamaji, certManager := moduleFolder(t, kamaji), moduleFolder(t, certManager)
+	ctx := apiservertest.Context(t)
+	kamaji, err := gomodule.Pinned(ctx, "github.com/clastix/kamaji", "v1.0.0", "h1:QY99C2qA3LpvVCKRxZcE96/uKf5Fd7hNpjJ676jrIBY=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certManager, err := gomodule.Required(ctx, filepath.Join(repoRoot, "e2e/localkube/build/cert-manager"), "github.com/cert-manager/cert-manager")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range []string{
 		filepath.Join(kamaji, "charts/kamaji/crds/datastore.yaml"),
 		filepath.Join(certManager, "deploy/crds/cert-manager.io_issuers.yaml"),
@@ -100,20 +100,4 @@ func installOthersKinds(t *testing.T) {
 		}
 		apiservertest.Install(t, apiservertest.Config(), apiservertest.Definition(text))
 	}
-}
-
-// moduleFolder is where the Go module is, which is downloaded if need be. Nothing of it is compiled.
-func moduleFolder(t *testing.T, m module) string {
-	t.Helper()
-	cmd := exec.CommandContext(apiservertest.Context(t), "go", "mod", "download", "-json", m.path+"@"+m.version)
-	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOWORK=off", "GONOSUMDB="+m.path)
-	out, err := cmd.Output()
-	var got struct{ Dir, Sum, Error string }
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("where is %s: %v: %s", m.path, err, out)
-	}
-	if err != nil || got.Sum != m.sum {
-		t.Fatalf("where is %s: %v: %s; its sum is %q, want %q", m.path, err, got.Error, got.Sum, m.sum)
-	}
-	return got.Dir
 }

@@ -49,6 +49,7 @@ func TestAirGapped(t *testing.T) {
 		}
 	}
 	s.runsOnlyFrom(registry, "etcd_cluster="+name)
+	s.runsOnlyFrom(registry, "etcd_backup="+name)
 	for _, operator := range harness.Operators {
 		s.runsOnlyFrom(registry, "app.kubernetes.io/name="+operator)
 	}
