@@ -1,11 +1,15 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -20,6 +24,18 @@ import (
 // mostUnanswered is how many writes may fail in all, at a hundred a second: those of half
 // a second.
 const mostUnanswered = 50
+
+// mostEnded is how many writes may fail in all that are told so by a member that is removed, which
+// ends a second later at the latest, by itself.
+const mostEnded = 300
+
+// endedWithMember tells whether a write failed because the member that it had come to ended.
+func endedWithMember(err error) bool {
+	if said := (rpctypes.EtcdError{}); errors.As(err, &said) {
+		return errors.Is(said, rpctypes.ErrStopped)
+	}
+	return status.Code(err) == codes.Unavailable || status.Convert(err).Message() == "raft: stopped"
+}
 
 // untilShaped waits until all Pods of a cluster are as its spec says, and nothing is left
 // to do.
@@ -110,9 +126,11 @@ func TestTemplateWithoutVolumes(t *testing.T) {
 	b.untilShaped(c, 3)
 	acked, failed := end()
 	t.Logf("in %s; %d writes were acknowledged, and %d failed: %v", time.Since(began).Round(time.Millisecond), acked, len(failed), failed)
-	// Whoever is connected to a member as it is removed is told so, and goes to another.
-	if len(failed) > mostUnanswered {
-		t.Errorf("%d writes failed", len(failed))
+	// Whoever is connected to a member as it is removed is told so, and goes to another. How long that
+	// takes is a matter of the machine.
+	unanswered := slices.DeleteFunc(slices.Clone(failed), endedWithMember)
+	if ended := len(failed) - len(unanswered); ended > mostEnded || len(unanswered) > mostUnanswered {
+		t.Errorf("%d writes failed as a member ended, and %d were not answered: %v", ended, len(unanswered), unanswered)
 	}
 	if acked == 0 || c.Status.ClusterID != id || least < 3 {
 		t.Errorf("%d writes were acknowledged by cluster %s, want many by %s; %d members served at least, want 3", acked, c.Status.ClusterID, id, least)
