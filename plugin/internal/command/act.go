@@ -57,13 +57,19 @@ func (s *scene) reason(kind string) string {
 	return ""
 }
 
-// condition is a condition in a line.
+// condition is a condition in a line, with the words of another where it refers to that.
 func (s *scene) condition(kind string) string {
 	c := meta.FindStatusCondition(s.cluster.Status.Conditions, kind)
 	if c == nil {
 		return ""
 	}
-	return c.Reason + ": " + c.Message
+	message := c.Message
+	if other, refers := strings.CutPrefix(message, "see the condition "); refers {
+		if told := meta.FindStatusCondition(s.cluster.Status.Conditions, other); told != nil {
+			message = told.Message
+		}
+	}
+	return c.Reason + ": " + message
 }
 
 // title is how the cluster is called in messages.
@@ -283,14 +289,12 @@ func (a *App) adoptVolumes() *cobra.Command {
 			if err := a.confirm(c, "This starts %s on %d of the PVCs of the EtcdCluster with the uid %s: %s.", s.title(), len(names), owner, strings.Join(names, ", ")); err != nil {
 				return err
 			}
+			unasked := s.condition(v1beta2.ConditionAvailable)
 			if err := s.annotate(ctx, v1beta2.AnnotationAdoptVolumes, owner); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Out, "Asked for the adoption of the volumes.\n")
-			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
-				err := s.refresh(ctx)
-				return s.condition(v1beta2.ConditionProgressing), err == nil && s.is(v1beta2.ConditionAvailable, metav1.ConditionTrue), err
-			}); err != nil || !w.wait {
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.adopted(ctx, unasked) }); err != nil || !w.wait {
 				return err
 			}
 			fmt.Fprintf(a.Out, "%s serves the data of the volumes.\n", s.title())
@@ -300,6 +304,19 @@ func (a *App) adoptVolumes() *cobra.Command {
 	w.addTo(cmd, rolloutWait)
 	cmd.Flags().StringVar(&owner, "owner", "", "the uid of the EtcdCluster whose volumes are adopted, where there are volumes of several")
 	return cmd
+}
+
+// adopted tells how far the adoption of volumes is, before which the operator said what is unasked. What
+// it says else of a cluster that existed is why it adopts none.
+func (s *scene) adopted(ctx context.Context, unasked string) (string, bool, error) {
+	if err := s.refresh(ctx); err != nil {
+		return "", false, err
+	}
+	answer := s.condition(v1beta2.ConditionAvailable)
+	if why, refused := strings.CutPrefix(answer, v1beta2.ClusterReasonClusterExisted+": "); refused && answer != unasked {
+		return "", false, fmt.Errorf("%s does not adopt the volumes: %s", s.title(), why)
+	}
+	return s.condition(v1beta2.ConditionProgressing), s.is(v1beta2.ConditionAvailable, metav1.ConditionTrue), nil
 }
 
 // leftVolumes are the PVCs of earlier EtcdClusters of the cluster's name.

@@ -199,6 +199,24 @@ func TestAdoptVolumes(t *testing.T) {
 	if got := w.read("example").Annotations[v1beta2.AnnotationAdoptVolumes]; got != "former" {
 		t.Errorf("the annotation is %q", got)
 	}
+	existed := c.DeepCopy()
+	says(existed, "Available", "False", "ClusterExisted", "not starting an empty cluster: PVCs of an earlier cluster of this name exist")
+	says(existed, "Progressing", "False", "ClusterExisted", "see the condition Available")
+	refusing := aWorld(t, existed, claim("example-1", "former"))
+	refusing.then = func(client.Object) {
+		refusing.then = nil
+		reads := 0
+		refusing.get = func() error {
+			if reads++; reads < 3 {
+				return nil
+			}
+			refusing.get = nil
+			c := refusing.read("example")
+			says(c, "Available", "False", "ClusterExisted", "cannot adopt PVCs: the etcd version that ran on them is not known; set spec.version to it")
+			return refusing.Update(t.Context(), c)
+		}
+	}
+	screens = append(screens, refusing.run("adopt-volumes example --yes"))
 	two := aWorld(t, c.DeepCopy(), claim("example-1", "former"), claim("example-2", "older"))
 	two.then = adopted
 	screens = append(screens, two.run("adopt-volumes example --yes"), two.run("adopt-volumes example --yes --owner other"), two.run("adopt-volumes example --yes --owner older"))
