@@ -235,7 +235,7 @@ const (
 	AnnotationRestorePermit = GroupName + "/restore-permit"
 	// AnnotationSurvivorPermit is the same on the seed's Pod of a recovery from a survivor,
 	// with the token in the EtcdCluster's status.recovery. On the seed's PVC it says for
-	// which recovery that was made.
+	// which recovery that was made, until nothing is left of the cluster before it.
 	AnnotationSurvivorPermit = GroupName + "/survivor-permit"
 	// AnnotationRecover on an EtcdCluster, with the id of the cluster whose majority is
 	// lost for good (its status.clusterID), lets it begin anew once with the data of its

@@ -145,10 +145,14 @@ func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x action
 		if err := a.unchanged(ctx, c, BeforeKeeping); err != nil {
 			return err
 		}
-		metadata := owned(c, x.Retain)
+		metadata, annotations := owned(c, x.Retain), map[string]any{}
 		if x.Version != "" {
-			metadata["annotations"] = map[string]any{member.AnnotationVersion: x.Version}
+			annotations[member.AnnotationVersion] = x.Version
 		}
+		if x.Recovered {
+			annotations[v1beta2.AnnotationSurvivorPermit] = nil
+		}
+		metadata["annotations"] = annotations
 		if err := a.patchClaim(ctx, claim, map[string]any{"metadata": metadata}); err != nil {
 			return err
 		}

@@ -70,6 +70,21 @@ func TestKeepClaims(t *testing.T) {
 	if b.live(claim); member.IsRetained(claim) || !metav1.IsControlledBy(claim, b.cluster) {
 		t.Errorf("the claim has the owners %v, labels %v", claim.OwnerReferences, claim.Labels)
 	}
+	seeds := b.claimed("x-s", func(p *corev1.PersistentVolumeClaim) {
+		p.Annotations = map[string]string{v1beta2.AnnotationSurvivorPermit: "token"}
+	})
+	if err := b.act(b.observe(), action.KeepClaims{Claims: ref(seeds)}); err != nil {
+		t.Fatal(err)
+	}
+	if b.live(seeds); seeds.Annotations[v1beta2.AnnotationSurvivorPermit] != "token" {
+		t.Error("the volume of a seed has lost its mark")
+	}
+	if err := b.act(b.observe(), action.KeepClaims{Claims: ref(seeds), Recovered: true}); err != nil {
+		t.Fatal(err)
+	}
+	if b.live(seeds); seeds.Annotations[v1beta2.AnnotationSurvivorPermit] != "" {
+		t.Error("the volume of a recovered cluster is marked as a seed's")
+	}
 	keep.Claims[0].UID = "another"
 	wantStale(t, "a claim of another uid", b.act(b.observe(), keep))
 	theirs := b.claimed("x-b", leftBy("before"))

@@ -97,6 +97,10 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 		return all
 	}
 	kept := func(c *Claim) { c.Retained, c.Version = true, theVersion }
+	grown := func(phase v1beta2.RecoveryPhase) *world { // of the seed a
+		return healthy(1).volumes().cluster(retain).cluster(func(c *Cluster) { c.Recovery = &Recovery{Phase: phase, Seed: "a", Token: "fresh-token"} }).
+			claimOf("a", func(c *Claim) { c.Reseed = "fresh-token" })
+	}
 	rows{
 		"all are to stay": {
 			reason: "S12: deleting the EtcdCluster deletes no more than its policy says", seen: healthy(3).volumes().cluster(retain),
@@ -118,5 +122,16 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 			reason: "as the policy says", seen: healthy(1).volumes().claimOf("a", kept), do: exactly(KeepClaims{Claims: refs("a")}), because: "RetentionDisabled",
 		},
 		"paused": {reason: "S12", seen: healthy(1).volumes().cluster(retain).cluster(func(c *Cluster) { c.Paused = true }), because: "Paused"},
+		"that of a seed, when nothing is left of the cluster before it": {
+			reason: "S13: whoever adopts the PVCs later finds the data of one cluster alone", seen: grown(v1beta2.RecoveryComplete).claimOf("a", kept),
+			do: exactly(KeepClaims{Claims: refs("a"), Retain: true, Version: theVersion, Recovered: true}), because: "RecoveryComplete",
+		},
+		"not while something might be left": {
+			reason: "S13", seen: grown(v1beta2.RecoveryGrowing).claimOf("a", kept).claim("old").claimOf("old", kept).cluster(func(c *Cluster) { c.Recovery.Members = []string{"old"} }), because: "DeletingVolume",
+			do: discardClaim("old"),
+		},
+		"nor that of another recovery": {
+			reason: "S13: it was aborted, and its seed is no member", seen: grown(v1beta2.RecoveryComplete).claimOf("a", kept).claimOf("a", func(c *Claim) { c.Reseed = "another" }), because: "UpToDate",
+		},
 	}.run(t)
 }

@@ -270,6 +270,21 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S13"},
 			seeds:  3000,
 		},
+		"volumes of two clusters that look like those of one": {
+			reason: "a seed's volume loses its mark while there is data from before it",
+			planner: func(o facts.Observation) plan.Decision {
+				d := plan.Plan(o)
+				for _, c := range o.Claims {
+					if r := o.Cluster.Recovery; r != nil && r.Phase == v1beta2.RecoveryGrowing && r.Token == c.Reseed {
+						d.Action = action.KeepClaims{Claims: []action.ClaimRef{{Name: c.Name, UID: c.UID}}, Retain: o.Cluster.Retain, Recovered: true}
+					}
+				}
+				return d
+			},
+			config: func(c *Config) { losingMany(c); c.Persistent, c.TruthOnly = true, true },
+			by:     []string{"S13"},
+			seeds:  3000,
+		},
 		"a recovery that nothing calls off": {
 			reason: "the old cluster serves again, and the new one is put in its place",
 			planner: lie(func(o *facts.Observation) {

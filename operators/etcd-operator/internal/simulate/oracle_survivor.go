@@ -190,10 +190,15 @@ func (k *check) endRecovery(a action.EndRecovery) *Violation {
 		return violation("S13", "recovery %q is ended, which is not the recorded one", a.Token)
 	case !a.Complete && r.Phase != "Seeding":
 		return violation("S13", "a recovery is aborted whose seed was adopted")
-	case a.Complete && (r.Phase != "Growing" || slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return k.isOld(p.Name) })):
+	case a.Complete && (r.Phase != "Growing" || slices.ContainsFunc(k.o.Pods, func(p facts.Pod) bool { return k.isOld(p.Name) }) || k.hasOldClaim()):
 		return violation("S13", "a recovery is complete, and something is left of the old cluster")
 	}
 	return nil
+}
+
+// hasOldClaim reports whether a volume of the cluster that was lost is there.
+func (k *check) hasOldClaim() bool {
+	return slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool { return k.isOld(c.Name) })
 }
 
 // isOld reports whether a name is of the cluster that was lost, and not in the new one.

@@ -77,11 +77,15 @@ func (k *check) keepClaims(a action.KeepClaims) *Violation {
 	if c := &k.o.Cluster; a.Version != "" && a.Version != c.Version && a.Version != c.Target {
 		return violation("S10", "etcd %s is noted on volumes, which run %s", a.Version, c.Version)
 	}
-	for _, r := range a.Claims {
+	r := k.o.Cluster.Recovery
+	if a.Recovered && (r == nil || r.Phase != "Complete") {
+		return violation("S13", "volume %s is no longer marked as made for a recovery, which is not complete", a.Claims[0].Name)
+	}
+	for _, ref := range a.Claims {
 		if !slices.ContainsFunc(k.o.Claims, func(c facts.Claim) bool {
-			return c.Name == r.Name && c.UID == r.UID && (c.Retained != a.Retain || c.Version != a.Version)
+			return c.Name == ref.Name && c.UID == ref.UID && (c.Retained != a.Retain || c.Version != a.Version || a.Recovered && c.Reseed == r.Token)
 		}) {
-			return violation("S11", "no volume %s of uid %s was observed that is kept otherwise", r.Name, r.UID)
+			return violation("S11", "no volume %s of uid %s was observed that is kept otherwise", ref.Name, ref.UID)
 		}
 	}
 	return nil

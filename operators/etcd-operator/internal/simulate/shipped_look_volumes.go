@@ -31,7 +31,7 @@ func (s *shipped) checkVolume(call string, target *claimObject) {
 	default:
 	}
 	if c := s.w.claim(target.name); c == nil || c.requested == target.requested && c.retained == target.retained && c.owner == target.owner &&
-		c.version == target.version && c.refusedAt == target.refusedAt {
+		c.version == target.version && c.reseed == target.reseed && c.refusedAt == target.refusedAt {
 		return // labels are put back
 	}
 	i := slices.IndexFunc(refs, func(r action.ClaimRef) bool { return r.Name == target.name })

@@ -70,10 +70,13 @@ func (w *world) changeClaim(c *claim, next *corev1.PersistentVolumeClaim) error 
 		return apierrors.NewForbidden(volumes, c.name, errFrozen)
 	}
 	w.touch("a volume is changed")
-	before := c.owner
+	owner, reseed := c.owner, c.reseed
 	c.set(next)
-	if c.owner != before {
+	if c.owner != owner {
 		w.checkTaken(c)
+	}
+	if c.reseed != reseed {
+		w.checkMarks()
 	}
 	return nil
 }

@@ -291,7 +291,21 @@ func (w *world) checkOldData(name string, d *disk) {
 	}
 }
 
-// checkKept: the same of a Pod whose data goes with it.
+// checkMarks: while a volume has data from before the cluster began anew, another one is marked as made
+// for that (S13).
+func (w *world) checkMarks() {
+	ours := slices.DeleteFunc(slices.Clone(w.claims), func(c *claim) bool { return !w.isMembers(c) })
+	if slices.ContainsFunc(ours, func(c *claim) bool { return c.reseed != "" }) {
+		return
+	}
+	for _, c := range ours {
+		if d := c.disk.data; d != nil && d.birth != w.main {
+			w.fail("S13", "no volume is marked as made for a recovery, and %s has data from before it", c.name)
+		}
+	}
+}
+
+// checkKept: checkOldData of a Pod whose data goes with it.
 func (w *world) checkKept(p *pod) {
 	if r := w.runOf(p.uid); r != nil && !p.persistent {
 		w.checkOldData(p.name, r.disk)

@@ -213,6 +213,10 @@ func (w *world) keepClaim(ref action.ClaimRef, a action.KeepClaims) error {
 	if a.Version != "" {
 		c.version = a.Version
 	}
+	if a.Recovered {
+		c.reseed = ""
+		w.checkMarks()
+	}
 	return nil
 }
 

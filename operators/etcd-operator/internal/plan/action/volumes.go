@@ -22,12 +22,13 @@ type GrowClaim struct {
 
 // KeepClaims brings claims to the form in which the EtcdCluster's policy has them: with
 // Retain without an owner reference, so that nothing deletes them with it, and else with
-// one. Those that stay tell in Version which etcd they need; empty if they don't. By uid,
-// and only if each, read live, is still the cluster's (S7, S10, S12).
+// one. Those that stay tell in Version which etcd they need; empty if they don't. With
+// Recovered they are no longer marked as made for a recovery. By uid, and only if each, read
+// live, is still the cluster's (S7, S10, S12, S13).
 type KeepClaims struct {
-	Claims  []ClaimRef
-	Retain  bool
-	Version string
+	Claims            []ClaimRef
+	Retain, Recovered bool
+	Version           string
 }
 
 // TakeClaims makes claims that an earlier EtcdCluster of the uid From has left this one's,

@@ -12,7 +12,7 @@ type Claim struct {
 	// Created is when it was made.
 	Created time.Time
 	// Reseed is the token of the recovery whose seed it was made for; empty if it was
-	// not.
+	// not, or once nothing is left of the cluster before that.
 	Reseed string
 	// Node is where its volume was made for a Pod; empty if nobody has noted that.
 	Node string
@@ -58,6 +58,6 @@ type Retained struct {
 	Deleting bool
 	// Version is what is noted of the etcd that ran on it; empty if nothing is.
 	Version string
-	// Reseed is true when it was made for the seed of a recovery (S13).
+	// Reseed is true when it was made for the seed of a recovery that was not complete yet (S13).
 	Reseed bool
 }

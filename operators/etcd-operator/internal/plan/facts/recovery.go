@@ -33,6 +33,13 @@ func (c *Cluster) IsRegrowing() bool {
 	return r != nil && r.Phase == v1beta2.RecoveryGrowing
 }
 
+// IsRecoveredClaim reports whether a volume is marked as made for a recovery of which nothing is
+// left to do: no volume has data from before it.
+func (c *Cluster) IsRecoveredClaim(claim *Claim) bool {
+	r := c.Recovery
+	return r != nil && r.Phase == v1beta2.RecoveryComplete && r.Token == claim.Reseed
+}
+
 // IsStrayClaim reports the same of a volume.
 func (c *Cluster) IsStrayClaim(claim *Claim) bool { return c.IsStrayToken(claim.Reseed) }
 

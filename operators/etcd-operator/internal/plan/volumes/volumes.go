@@ -23,7 +23,12 @@ func KeepVolumes(v *facts.View) *step.Step {
 		version = v.Cluster.NeededVersion()
 	}
 	for i := range v.Claims {
-		if c := &v.Claims[i]; !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
+		c := &v.Claims[i]
+		if !c.Deleting && v.Cluster.IsRecoveredClaim(c) {
+			return step.Do(action.KeepClaims{Claims: []action.ClaimRef{{Name: c.Name, UID: c.UID}}, Retain: v.Cluster.Retain, Version: version, Recovered: true},
+				v1beta2.ClusterReasonRecoveryComplete, fmt.Sprintf("PVC %s is no longer marked as created for a recovery: nothing is left of the cluster before it", c.Name))
+		}
+		if !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
 			other, all = append(other, action.ClaimRef{Name: c.Name, UID: c.UID}), append(all, c.Name)
 		}
 	}
