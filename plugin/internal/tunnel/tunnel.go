@@ -47,6 +47,8 @@ const (
 	openTimeout = 15 * time.Second
 	// reopenPause is between two attempts to open one again that was lost.
 	reopenPause = 200 * time.Millisecond
+	// watchPause is from the end of one watch of a Pod to the next, and getTimeout bounds the look at it.
+	watchPause, getTimeout = 5 * time.Second, 30 * time.Second
 	// dialTimeout bounds the first connection to etcd behind it.
 	dialTimeout = 10 * time.Second
 	// maxMessage is the largest answer that is taken: a page of [keyspace] with large values.
@@ -407,7 +409,7 @@ func ended(ctx context.Context, pods typed.PodInterface, name string) bool {
 		select { // an API server ends a watch now and then
 		case <-ctx.Done():
 			return false
-		case <-time.After(reopenPause):
+		case <-time.After(watchPause):
 		}
 	}
 }
@@ -419,7 +421,9 @@ func watched(ctx context.Context, pods typed.PodInterface, name string, uid *typ
 		return false, err
 	}
 	defer events.Stop()
-	pod, err := pods.Get(ctx, name, metav1.GetOptions{}) // it might be gone before the watch began
+	getting, cancel := context.WithTimeout(ctx, getTimeout)
+	defer cancel()
+	pod, err := pods.Get(getting, name, metav1.GetOptions{}) // it might be gone before the watch began
 	if err != nil {
 		return apierrors.IsNotFound(err), err
 	}
