@@ -290,6 +290,9 @@ func (a *App) adoptVolumes() *cobra.Command {
 				return err
 			}
 			unasked := s.condition(v1beta2.ConditionAvailable)
+			if s.cluster.Annotations[v1beta2.AnnotationAdoptVolumes] == owner {
+				unasked = "" // it was asked before, and that is the answer
+			}
 			if err := s.annotate(ctx, v1beta2.AnnotationAdoptVolumes, owner); err != nil {
 				return err
 			}

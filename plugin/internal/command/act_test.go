@@ -216,7 +216,7 @@ func TestAdoptVolumes(t *testing.T) {
 			return refusing.Update(t.Context(), c)
 		}
 	}
-	screens = append(screens, refusing.run("adopt-volumes example --yes"))
+	screens = append(screens, refusing.run("adopt-volumes example --yes"), refusing.run("adopt-volumes example --yes"))
 	two := aWorld(t, c.DeepCopy(), claim("example-1", "former"), claim("example-2", "older"))
 	two.then = adopted
 	screens = append(screens, two.run("adopt-volumes example --yes"), two.run("adopt-volumes example --yes --owner other"), two.run("adopt-volumes example --yes --owner older"))
