@@ -98,8 +98,9 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 	}
 	kept := func(c *Claim) { c.Retained, c.Version = true, theVersion }
 	grown := func(phase v1beta2.RecoveryPhase) *world { // of the seed a
-		return healthy(1).volumes().cluster(retain).cluster(func(c *Cluster) { c.Recovery = &Recovery{Phase: phase, Seed: "a", Token: "fresh-token"} }).
-			claimOf("a", func(c *Claim) { c.Reseed = "fresh-token" })
+		r := theRecovery()
+		r.Phase, r.Seed = phase, "a"
+		return healthy(1).volumes().cluster(retain).cluster(func(c *Cluster) { c.Recovery = &r }).claimOf("a", func(c *Claim) { c.Reseed = r.Token })
 	}
 	rows{
 		"all are to stay": {
@@ -127,8 +128,8 @@ func TestVolumesAreKeptAsThePolicySays(t *testing.T) {
 			do: exactly(KeepClaims{Claims: refs("a"), Retain: true, Version: theVersion, Recovered: true}), because: "RecoveryComplete",
 		},
 		"not while something might be left": {
-			reason: "S13", seen: grown(v1beta2.RecoveryGrowing).claimOf("a", kept).claim("old").claimOf("old", kept).cluster(func(c *Cluster) { c.Recovery.Members = []string{"old"} }), because: "DeletingVolume",
-			do: discardClaim("old"),
+			reason: "S13", seen: grown(v1beta2.RecoveryGrowing).claimOf("a", kept).claim("e").claimOf("e", kept), because: "DeletingVolume",
+			do: discardClaim("e"),
 		},
 		"nor that of another recovery": {
 			reason: "S13: it was aborted, and its seed is no member", seen: grown(v1beta2.RecoveryComplete).claimOf("a", kept).claimOf("a", func(c *Claim) { c.Reseed = "another" }), because: "UpToDate",
