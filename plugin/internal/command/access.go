@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -93,6 +94,8 @@ func refuse(c *v1beta2.EtcdCluster, args []string) error {
 		target = called[2]
 	}
 	switch {
+	case called[0] == "endpoint" && slices.ContainsFunc(args, func(arg string) bool { return arg == "--cluster" || arg == "--cluster=true" }):
+		return errors.New("etcdctl endpoint --cluster asks the members by their names inside Kubernetes, and this asks all of them anyway: leave --cluster out")
 	case called[0] == "member" && (verb == "add" || verb == "promote"):
 		return fmt.Errorf("etcdctl member %s goes round the operator, which adds members itself: kubectl scale etcd %s --replicas=N", verb, c.Name)
 	case called[0] == "member" && (verb == "remove" || verb == "update"):
@@ -152,35 +155,26 @@ func (a *App) portForward() *cobra.Command {
 or to one that serves, and to another one when that is lost.`,
 		examples("port-forward example", "port-forward example --port 12379"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			begun, shown := false, ""
 			for {
-				s, err := a.open(ctx, args[0])
-				if err != nil {
+				forwarded, pod, err := a.forwardTo(ctx, args, &port)
+				switch {
+				case err != nil && !begun:
 					return err
-				}
-				pod, err := a.choosePod(ctx, s, strings.Join(args[1:], ""))
-				if err != nil {
-					return err
-				}
-				forward, err := a.Forward(s.Access)
-				if err != nil {
-					return err
-				}
-				forwarded, err := forward(ctx, pod, port, member.ClientPort)
-				if err != nil {
-					return err
-				}
-				port = forwarded.Local
-				scheme := "http"
-				if s.cluster.ServerTLSSecret() != "" {
-					scheme = "https"
-				}
-				fmt.Fprintf(a.Out, "%s://localhost:%d leads to member %s. Ctrl-C ends it.\n", scheme, port, pod)
-				select {
-				case <-ctx.Done():
-					forwarded.Stop()
-					return nil
-				case <-forwarded.Lost:
-					fmt.Fprintf(a.ErrOut, "The port-forward to member %s is lost.\n", pod)
+				case err != nil:
+					if shown != err.Error() {
+						shown = err.Error()
+						fmt.Fprintf(a.ErrOut, "Waiting for a member: %s\n", shown)
+					}
+				default:
+					begun, shown = true, ""
+					select {
+					case <-ctx.Done():
+						forwarded.Stop()
+						return nil
+					case <-forwarded.Lost:
+						fmt.Fprintf(a.ErrOut, "The port-forward to member %s is lost.\n", pod)
+					}
 				}
 				select {
 				case <-ctx.Done():
@@ -192,6 +186,31 @@ or to one that serves, and to another one when that is lost.`,
 	cmd.ValidArgsFunction = a.memberNames
 	cmd.Flags().IntVar(&port, "port", member.ClientPort, "the local port; 0: any that is free")
 	return cmd
+}
+
+// forwardTo forwards a local port, which it notes, to a member, and says so.
+func (a *App) forwardTo(ctx context.Context, args []string, port *int) (forwarded *tunnel.Port, pod string, err error) {
+	s, err := a.open(ctx, args[0])
+	if err != nil {
+		return nil, "", err
+	}
+	if pod, err = a.choosePod(ctx, s, strings.Join(args[1:], "")); err != nil {
+		return nil, "", err
+	}
+	forward, err := a.Forward(s.Access)
+	if err != nil {
+		return nil, "", err
+	}
+	if forwarded, err = forward(ctx, pod, *port, member.ClientPort); err != nil {
+		return nil, "", err
+	}
+	*port = forwarded.Local
+	scheme := "http"
+	if s.cluster.ServerTLSSecret() != "" {
+		scheme = "https"
+	}
+	fmt.Fprintf(a.Out, "%s://localhost:%d leads to member %s. Ctrl-C ends it.\n", scheme, *port, pod)
+	return forwarded, pod, nil
 }
 
 // choosePod is the Pod to forward to: the one that is named, or a voter that is ready.

@@ -257,7 +257,11 @@ func (s *scene) recovered(ctx context.Context, id string) (string, bool, error) 
 	if s.cluster.Status.ClusterID == id && s.is(v1beta2.ConditionAvailable, metav1.ConditionTrue) {
 		return "", false, errors.New("the recovery was aborted, and nothing is lost: the old cluster serves again")
 	}
-	return s.condition(v1beta2.ConditionRecovering), isOurs && r.Phase == v1beta2.RecoveryComplete, nil
+	progress := v1beta2.ConditionRecovering
+	if s.reason(v1beta2.ConditionAvailable) == v1beta2.ClusterReasonQuorumLost && !isOurs {
+		progress = v1beta2.ConditionAvailable // it says what the operator waits for before it begins
+	}
+	return s.condition(progress), isOurs && r.Phase == v1beta2.RecoveryComplete, nil
 }
 
 func (a *App) adoptVolumes() *cobra.Command {
@@ -271,6 +275,9 @@ func (a *App) adoptVolumes() *cobra.Command {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])
 			if err != nil {
+				return err
+			}
+			if err := s.errPaused(); err != nil {
 				return err
 			}
 			volumes, err := s.leftVolumes(ctx)

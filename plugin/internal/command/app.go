@@ -68,9 +68,12 @@ func New(a *App, flags *genericclioptions.ConfigFlags) *cobra.Command {
 back up and restore, and reach etcd from this machine.`,
 		Example:       example("list", "status example", "diagnose example"),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: Name},
+		Version:       a.Version,
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n") // as the operators say it
+	root.Flags().Bool("version", false, "show the version of the plugin alone")
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.ErrOut)

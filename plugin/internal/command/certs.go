@@ -171,9 +171,9 @@ func (s *scene) renewed(ctx context.Context, asked string) (string, bool, error)
 	return fmt.Sprintf("%d of %d Secrets have new certificates; %s", fresh, len(names), s.condition(v1beta2.ConditionCertificatesReady)), fresh == len(names), nil
 }
 
-// rotateWait is for the replacement of a CA: the default of TLS.auto.caOverlap, and an hour for the
-// restarts of all members before and after it.
-const rotateWait = 25 * time.Hour
+// restartsWait is what the replacement of a CA may take besides TLS.auto.caOverlap: the restarts of all
+// members before and after it.
+const restartsWait = time.Hour
 
 func (a *App) certsRotate() *cobra.Command {
 	var w waiting
@@ -203,6 +203,9 @@ continues.`,
 			if err := a.confirm(c, "This replaces the CA of %s. All members restart twice, one at a time.\nClients that keep a copy of the CA's certificate must have the new one within %s after all certificates are issued by it.", s.title(), duration.HumanDuration(overlap)); err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("timeout") {
+				w.timeout = overlap + restartsWait
+			}
 			if err := s.annotate(ctx, v1beta2.AnnotationRotateCA, a.stamp()); err != nil {
 				return err
 			}
@@ -214,7 +217,7 @@ continues.`,
 			return nil
 		}, cobra.ExactArgs(1))
 	c.addTo(cmd)
-	w.addTo(cmd, rotateWait)
+	w.addTo(cmd, v1beta2.DefaultCAOverlap+restartsWait)
 	return cmd
 }
 

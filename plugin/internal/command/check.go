@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/latency"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
@@ -105,6 +106,12 @@ func (a *App) checkMembers(o *opened, look func(*opened, *tunnel.Member, int64) 
 	for name, err := range o.Failed {
 		found.Members = append(found.Members, MemberCheck{Name: name, Trouble: err.Error()})
 	}
+	for _, d := range o.cluster.Status.MemberDetails {
+		isAsked := slices.ContainsFunc(found.Members, func(m MemberCheck) bool { return m.Name == d.Name })
+		if d.Role == v1beta2.MemberVoter && !isAsked {
+			found.Members = append(found.Members, MemberCheck{Name: d.Name, Trouble: "its Pod does not run"})
+		}
+	}
 	slices.SortFunc(found.Members, func(x, y MemberCheck) int { return cmp.Compare(x.Name, y.Name) })
 	found.conclude()
 	return found
@@ -180,10 +187,10 @@ func (o *opened) roundTrip(m *tunnel.Member) (time.Duration, error) {
 // conclude says what the members' answers come to.
 func (c *Check) conclude() {
 	note := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
-	hashes, compacted, silent := map[string][]string{}, map[int64]bool{}, 0
+	hashes, compacted, silent := map[string][]string{}, map[int64]bool{}, []string{}
 	for _, m := range c.Members {
 		if m.Hash == "" {
-			silent++
+			silent = append(silent, m.Name)
 			continue
 		}
 		hashes[m.Hash] = append(hashes[m.Hash], m.Name)
@@ -210,8 +217,9 @@ func (c *Check) conclude() {
 			note("%d members have the same data at revision %d", len(names), c.Revision)
 		}
 	}
-	if silent > 0 {
-		note("%d members were not compared", silent)
+	if len(silent) > 0 {
+		c.Same = false
+		note("not compared: %s", strings.Join(silent, ", "))
 	}
 	for _, m := range c.Members {
 		if m.Latency == nil {

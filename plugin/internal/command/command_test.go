@@ -67,7 +67,7 @@ func aWorld(t *testing.T, objects ...client.Object) *world {
 		}
 		return err
 	}
-	w.Client = fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	w.Client = fake.NewClientBuilder().WithScheme(kube.Scheme()).WithObjects(append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})...).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return changed(ctx, c, o, c.Patch(ctx, o, p, opts...))
 		},

@@ -28,7 +28,11 @@ func scoped(o client.Object, of client.Object) {
 
 // create creates an object by which an operator is asked for work.
 func create(ctx context.Context, access *kube.Access, kind string, o client.Object) error {
-	if err := access.Create(ctx, o, client.FieldOwner(kube.FieldOwner)); err != nil {
+	err := access.Create(ctx, o, client.FieldOwner(kube.FieldOwner))
+	switch {
+	case meta.IsNoMatchError(err):
+		return kube.UnknownKind(kind)
+	case err != nil:
 		return fmt.Errorf("create %s %s: %w", kind, o.GetName(), err)
 	}
 	return nil

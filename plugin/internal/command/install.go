@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +63,9 @@ An installation by Helm is updated by Helm.`,
 			}
 			if i.print {
 				return a.printObjects(objects)
+			}
+			if err := errNoNamespace(ctx, access, objects); err != nil {
+				return err
 			}
 			if err := a.confirm(c, "%s", i.plan(objects, access.Namespace)); err != nil {
 				return err
@@ -262,6 +266,28 @@ func (i *installation) claim(ctx context.Context, access *kube.Access, objects [
 	return nil
 }
 
+// errNoNamespace says that a namespace is missing into which the objects go, before some are applied.
+func errNoNamespace(ctx context.Context, access *kube.Access, objects []*unstructured.Unstructured) error {
+	var known []string
+	for _, o := range objects {
+		if o.GetKind() == "Namespace" {
+			known = append(known, o.GetName())
+		}
+	}
+	for _, o := range objects {
+		name := o.GetNamespace()
+		if name == "" || slices.Contains(known, name) {
+			continue
+		}
+		err := access.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("nothing was changed: namespace %s does not exist: kubectl create namespace %s", name, name)
+		}
+		known = append(known, name) // who may not read it may have the right to create objects in it
+	}
+	return nil
+}
+
 func apply(ctx context.Context, access *kube.Access, o *unstructured.Unstructured, options ...client.ApplyOption) error {
 	return access.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), append(options, client.FieldOwner(kube.FieldOwner))...)
 }
@@ -282,8 +308,28 @@ func deployed(ctx context.Context, access *kube.Access, objects []*unstructured.
 			wanted = *d.Spec.Replicas
 		}
 		if d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < wanted || d.Status.AvailableReplicas < wanted {
-			waits = append(waits, fmt.Sprintf("Deployment %s: %d of %d replicas are ready", d.Name, d.Status.AvailableReplicas, wanted))
+			waits = append(waits, fmt.Sprintf("Deployment %s: %d of %d replicas are ready%s", d.Name, d.Status.AvailableReplicas, wanted, hindrance(ctx, access, d)))
 		}
 	}
 	return strings.Join(waits, "; "), len(waits) == 0, nil
+}
+
+// hindrance is what keeps a container of a Deployment from running, such as an image that cannot be
+// pulled, as it continues a sentence; empty if nothing is known of any.
+func hindrance(ctx context.Context, access *kube.Access, d *appsv1.Deployment) string {
+	if d.Spec.Selector == nil {
+		return ""
+	}
+	list := &corev1.PodList{}
+	if err := access.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+		return ""
+	}
+	for _, p := range list.Items {
+		for _, s := range p.Status.ContainerStatuses {
+			if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+				return fmt.Sprintf(" (Pod %s: %s: %s)", p.Name, w.Reason, w.Message)
+			}
+		}
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -336,15 +337,16 @@ func eventsOf(ctx context.Context, s *scene) ([]corev1.Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	var agents []string // whose Jobs and their Pods are looked for
 	for _, b := range backups {
-		about["EtcdBackup/"+b.Name] = true
+		about["EtcdBackup/"+b.Name], agents = true, append(agents, b.Name)
 	}
 	restores, err := s.Restores(ctx, s.cluster.Name)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range restores {
-		about["EtcdRestore/"+r.Name] = true
+		about["EtcdRestore/"+r.Name], agents = true, append(agents, r.Name)
 	}
 	list := &corev1.EventList{}
 	if err := s.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
@@ -353,8 +355,28 @@ func eventsOf(ctx context.Context, s *scene) ([]corev1.Event, error) {
 	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
 		o := e.InvolvedObject
 		isMember := (o.Kind == "Pod" || o.Kind == "PersistentVolumeClaim") && member.IsName(s.cluster.Name, o.Name)
-		return !about[o.Kind+"/"+o.Name] && !isMember
+		isAgent := (o.Kind == "Pod" || o.Kind == "Job") && slices.ContainsFunc(agents, func(name string) bool { return isAgentOf(name, o.Name) })
+		return !about[o.Kind+"/"+o.Name] && !isMember && !isAgent
 	})
 	slices.SortStableFunc(events, func(x, y corev1.Event) int { return screen.EventTime(x).Compare(screen.EventTime(y)) })
 	return events, nil
+}
+
+// maxJobName is the longest name of a Job: its Pods carry it in a label.
+const maxJobName = 63
+
+// agentSuffix is what the names of Jobs have behind that of their EtcdBackup or EtcdRestore, and the names
+// of their Pods.
+// The whole is at most maxJobName characters long, without dots.
+var agentSuffix = regexp.MustCompile(`^-[a-z0-9]{10}(-[a-z0-9]{5})?$`)
+
+// isAgentOf reports whether a Job or Pod is called like one of an EtcdBackup or EtcdRestore. It may be
+// gone, and its events tell why.
+func isAgentOf(name, agent string) bool {
+	name = strings.ReplaceAll(name, ".", "-")
+	if longest := maxJobName - len("-thlyqfs33b"); len(name) > longest {
+		name = strings.TrimRight(name[:longest], "-")
+	}
+	suffix, ok := strings.CutPrefix(agent, name)
+	return ok && agentSuffix.MatchString(suffix)
 }

@@ -103,6 +103,9 @@ func TestEvents(t *testing.T) {
 		event("1", "EtcdCluster", "example", "MemberAdded", "added member example-c", time.Minute),
 		event("2", "Pod", "example-aaaaaaaaaa", "Started", "started container etcd", time.Hour),
 		event("3", "EtcdBackup", "hourly", "BackupSucceeded", "stored", 30*time.Minute),
+		event("7", "Job", "hourly-thlyqfs33b", "SuccessfulCreate", "Created pod: hourly-thlyqfs33b-t95fq", 31*time.Minute),
+		event("8", "Pod", "hourly-thlyqfs33b-t95fq", "Failed", "Error: ImagePullBackOff", 31*time.Minute),
+		event("9", "Pod", "hourly-report-t95fq", "Started", "of another EtcdBackup", time.Minute),
 		event("4", "EtcdCluster", "other", "MemberAdded", "of another cluster", time.Minute),
 		event("6", "Pod", "example-operator-7d6c4fcb79-8c96v", "Started", "of no member", time.Minute),
 		event("5", "Pod", "web-1", "Started", "of no cluster", time.Minute))
@@ -116,7 +119,7 @@ func TestVersionAndCompletion(t *testing.T) {
 	})
 	// The versions of Go and of etcd are those of the build.
 	built := strings.NewReplacer(runtime.Version(), "GO", strings.Join(etcdversion.All(), ", "), "VERSIONS")
-	golden(t, "version", built.Replace(w.run("version")), built.Replace(w.run("version --client")))
+	golden(t, "version", built.Replace(w.run("version")), built.Replace(w.run("version --client")), w.run("--version"))
 	for _, shell := range []string{"kubectl", "bash", "zsh", "fish", "powershell"} {
 		if got := w.run("completion " + shell); !strings.Contains(got, "kubectl-etcd") || strings.Contains(got, "error:") {
 			t.Errorf("%s: %.200s", shell, got)

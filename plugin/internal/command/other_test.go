@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +46,10 @@ func TestReport(t *testing.T) {
 	c.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://me:hunter2@proxy"}}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example-operator-tls", Labels: map[string]string{v1beta2.LabelCluster: "example"}}, Data: map[string][]byte{"tls.key": []byte("hunter2")}}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example-aaaaaaaaaa", Labels: map[string]string{v1beta2.LabelCluster: "example"}}}
-	w := aWorld(t, append(podsOf(c), c, b, secret, claim)...)
+	of := map[string]string{v1beta2.LabelBackup: "hourly"}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hourly-thlyqfs33b", Labels: of}}
+	agent := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hourly-thlyqfs33b-t95fq", Labels: of}}
+	w := aWorld(t, append(podsOf(c), c, b, secret, claim, job, agent)...)
 	file := filepath.Join(t.TempDir(), "report.tar.gz")
 	got := w.run("report example --file", file)
 	if !strings.Contains(got, "Wrote "+file) {
@@ -125,7 +129,21 @@ func TestInstall(t *testing.T) {
 	if got := w.run("install --source ../../../deploy --print"); !strings.Contains(got, "kind: CustomResourceDefinition") || strings.Contains(got, "applied Deployment") {
 		t.Errorf("%.300s", got)
 	}
-	if got := w.run("install --source ../../../deploy --yes --timeout 20ms"); !strings.Contains(got, "Deployment etcd-operator: 0 of 2 replicas are ready") || !strings.Contains(got, "error: not done yet") {
+	stuck := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcd-operator-x", Labels: d.Spec.Selector.MatchLabels}, Status: corev1.PodStatus{
+		ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}},
+	}}
+	w.then = nil
+	if err := w.Create(t.Context(), stuck); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.run("install --source ../../../deploy --yes --timeout 20ms"); !strings.Contains(got, "Deployment etcd-operator: 0 of 2 replicas are ready (Pod etcd-operator-x: ImagePullBackOff: no such image)") || !strings.Contains(got, "error: not done yet") {
+		t.Error(got)
+	}
+	if err := w.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}); err != nil {
+		t.Fatal(err)
+	}
+	got := w.run("install --source ../../../deploy --yes")
+	if want := "error: nothing was changed: namespace default does not exist: kubectl create namespace default\n"; !strings.Contains(got, want) || strings.Contains(got, "applied") {
 		t.Error(got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/bugreport"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 )
 
 // reportLines is how much of each log is in a report: hours of a member that is well, and the
@@ -106,6 +108,7 @@ func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, et
 	} {
 		note(folder, addAll(ctx, s, archive, folder, list, of))
 	}
+	agents := a.agents(ctx, s, archive, seen, note)
 	for i := range seen.Operators {
 		note("an operator's Pod", archive.AddObject("operators/"+seen.Operators[i].Name+".yaml", &seen.Operators[i]))
 	}
@@ -122,10 +125,32 @@ func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, et
 	for i := range seen.Pods {
 		note("the log of "+seen.Pods[i].Name, addLogs(ctx, read, archive, "logs/", &seen.Pods[i]))
 	}
+	for i := range agents {
+		note("the log of "+agents[i].Name, addLogs(ctx, read, archive, "logs/", &agents[i]))
+	}
 	for i := range seen.Operators {
 		note("the log of "+seen.Operators[i].Name, addLogs(ctx, read, archive, "operators/", &seen.Operators[i]))
 	}
 	return missing
+}
+
+// agents adds the Jobs that back up and restore the cluster, and their Pods, which it returns.
+func (a *App) agents(ctx context.Context, s *scene, archive *bugreport.Archive, seen screen.Seen, note func(string, error)) []corev1.Pod {
+	var all []corev1.Pod
+	add := func(kind, label, name string) {
+		of := client.MatchingLabels{label: agentpod.LabelValue(name)}
+		note("the Jobs of "+kind+" "+name, addAll(ctx, s, archive, "jobs", &batchv1.JobList{}, of))
+		pods := &corev1.PodList{}
+		note("the Pods of "+kind+" "+name, addAll(ctx, s, archive, "pods", pods, of))
+		all = append(all, pods.Items...)
+	}
+	for _, b := range seen.Backups {
+		add("EtcdBackup", v1beta2.LabelBackup, b.Name)
+	}
+	for _, r := range seen.Restores {
+		add("EtcdRestore", v1beta2.LabelRestore, r.Name)
+	}
+	return all
 }
 
 // addAll adds the objects of a kind that are the cluster's.

@@ -20,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
@@ -241,7 +242,7 @@ func TestRealCluster(t *testing.T) {
 	w.forward = forwardTo(members[:2])
 	golden(t, "move-leader", screens...)
 	golden(t, "defrag", append(defragmented, told("defrag example --yes"))...)
-	if got := w.run("check example"); !strings.Contains(got, "1 members were not compared") || !strings.Contains(got, "2 members have the same data") {
+	if got := w.run("check example"); !strings.Contains(got, "not compared: example-cccccccccc") || !strings.Contains(got, "2 members have the same data") || !strings.Contains(got, "error: exit code 1") {
 		t.Error(got)
 	}
 }
@@ -383,6 +384,9 @@ func TestRefusedByCtl(t *testing.T) {
 		"snapshot save x":                     false,
 		"--command-timeout 5s member rem":     false, // no such command: etcdctl says so
 		"--hex --debug get --prefix /members": false,
+		"endpoint status -w table --cluster":  true,
+		"endpoint --cluster=true hashkv":      true,
+		"endpoint health":                     false,
 	} {
 		if err := refuse(c, strings.Fields(line)); (err != nil) != isRefused {
 			t.Errorf("%s: %v", line, err)
@@ -402,7 +406,7 @@ func TestRefusedByCtl(t *testing.T) {
 	}
 }
 
-// A port-forward that is lost is opened again, to a member that serves.
+// A port-forward that is lost is opened again, to a member that serves, as soon as there is one.
 func TestPortForward(t *testing.T) {
 	c := aCluster("example")
 	pods := podsOf(c)
@@ -411,12 +415,24 @@ func TestPortForward(t *testing.T) {
 	opened := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx
+	serves := func(name string, is corev1.ConditionStatus) {
+		p := &corev1.Pod{}
+		if err := w.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, p); err != nil {
+			t.Error(err)
+		}
+		p.Status.Conditions[0].Status = is
+		if err := w.Update(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	}
 	w.forward = func(_ context.Context, pod string, local, port int) (*tunnel.Port, error) {
 		lost := make(chan struct{})
 		if opened++; opened == 1 {
 			if err := w.Delete(t.Context(), pods[0]); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
+			serves(pods[2].GetName(), corev1.ConditionFalse)
+			time.AfterFunc(50*time.Millisecond, func() { serves(pods[2].GetName(), corev1.ConditionTrue) })
 			close(lost)
 			return &tunnel.Port{Local: 12379, Lost: lost, Stop: func() {}}, nil
 		}

@@ -92,11 +92,24 @@ func (a *Access) key(name string) client.ObjectKey {
 func (a *Access) explain(kind, name string, err error) error {
 	switch {
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the API server does not know the kind %s: install the operators with kubectl etcd install", kind)
+		return UnknownKind(kind)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s %s does not exist in namespace %s: kubectl etcd list -A shows all clusters", kind, name, a.Namespace)
+		return fmt.Errorf("%s %s does not exist in namespace %s: %s shows all", kind, name, a.Namespace, kinds[kind].list)
 	}
 	return fmt.Errorf("read %s %s: %w", kind, name, err)
+}
+
+// kinds are the operator of each kind, and what lists its objects.
+var kinds = map[string]struct{ operator, list string }{
+	"EtcdCluster": {"etcd-operator", "kubectl etcd list -A"},
+	"EtcdBackup":  {"etcd-backup-operator", "kubectl get etcdbk -A"},
+	"EtcdRestore": {"etcd-restore-operator", "kubectl get etcdrs -A"},
+}
+
+// UnknownKind says what to do about a kind that the API server does not know.
+func UnknownKind(kind string) error {
+	operator := kinds[kind].operator
+	return fmt.Errorf("the API server does not know the kind %s: install %s with kubectl etcd install --operators %s", kind, operator, operator)
 }
 
 // Pods are the Pods of a cluster's members, by name. Those of an earlier EtcdCluster of its
