@@ -57,6 +57,9 @@ func TestAlertsAreComplete(t *testing.T) {
 		if !slices.Contains(anchors[path], anchor) {
 			t.Errorf("%s: runbook_url %s leads to no heading; %s has %v", name, url, path, anchors[path])
 		}
+		if text, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("%s: its runbook %s does not name it: %v", name, path, err)
+		}
 	}
 }
 
@@ -169,7 +172,7 @@ func TestEachAlert(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, ok := scenes[name]
-			if !ok || len(s.fires) == 0 && !strings.HasPrefix(rule.Expr, "absent(") || len(s.quiet) == 0 {
+			if !ok || len(s.fires) == 0 || len(s.quiet) == 0 {
 				t.Fatalf("%s needs a row in scenes, with series for which it fires and some for which it does not", name)
 			}
 			text, err := yaml.Marshal(Groups{Groups: []Group{{Name: "one", Rules: []Rule{rule}}}})
@@ -182,10 +185,10 @@ func TestEachAlert(t *testing.T) {
 				every = "1m"
 			}
 			labels := fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity=%q`, name, rule.Labels["severity"])
-			if s.labels != "" {
-				labels += ", " + s.labels
+			tests := []played{one("fires", every, s.fires, s.at, labels+", "+s.labels+"}")}
+			if strings.Contains(rule.Expr, "absent(") {
+				tests = append(tests, one("never there", every, nil, s.at, labels+"}"))
 			}
-			tests := []played{one("fires", every, s.fires, s.at, labels+"}")}
 			if hold := duration(t, rule.For); hold > 0 {
 				tests = append(tests, one("not yet", every, s.fires, hold/2))
 			}

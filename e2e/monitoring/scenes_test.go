@@ -160,7 +160,7 @@ var scenes = map[string]scene{
 	"EtcdNoSpace":                 {fires: series{named("etcd_operator_member_alarm", `,member="c-1",kind="NOSPACE"`): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_member_alarm", `,member="c-1",kind="CORRUPT"`): "1" + long}}},
 	"EtcdCorrupt":                 {fires: series{named("etcd_operator_member_alarm", `,member="c-1",kind="CORRUPT"`): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_member_alarm", `,member="c-1",kind="NOSPACE"`): "1" + long}}},
 	"EtcdDataInconsistent":        {fires: series{named("etcd_operator_data_inconsistent", ""): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_data_inconsistent", ""): "0" + long}}},
-	"EtcdConsistencyCheckOld":     {every: "1h", fires: series{named("etcd_operator_consistency_check_timestamp_seconds", ""): "0" + long}, at: 52 * time.Hour, labels: ofName, quiet: []series{{named("etcd_operator_consistency_check_timestamp_seconds", ""): "0x30 86400" + long}}},
+	"EtcdConsistencyCheckOld":     {every: "1h", fires: series{named("etcd_operator_consistency_check_due_timestamp_seconds", ""): "0" + long}, at: 27 * time.Hour, labels: ofName, quiet: []series{{named("etcd_operator_consistency_check_due_timestamp_seconds", ""): "604800" + long}, {named("etcd_operator_consistency_check_timestamp_seconds", ""): "0" + long}}},
 	"EtcdDatabaseNearQuota":       {fires: filling("850" + long), at: 15 * time.Minute, labels: ofName, quiet: []series{filling("700" + long)}},
 	"EtcdDatabaseFillingUp":       {every: "10m", fires: filling("400+5" + long), at: 8 * time.Hour, labels: ofName, quiet: []series{filling("700" + long), filling("0+6" + long), filling("600+1" + long)}},
 	"EtcdVolumeNotGrowing":        inCondition(20*time.Minute, "StorageResizing", "False", "ExpansionRefused"),
@@ -171,7 +171,7 @@ var scenes = map[string]scene{
 	"EtcdPaused":                  inCondition(5*time.Hour, "Paused", "True", "Paused"),
 
 	// etcd-operator.
-	"EtcdOperatorDown":       {at: 10 * time.Minute, quiet: []series{{`etcd_operator_clusters{namespace="op",phase="Running"}`: "0" + long}}},
+	"EtcdOperatorDown":       down("etcd_operator_clusters"),
 	"EtcdOperatorNotLeading": leads("etcd-operator"),
 	"EtcdOperatorNotReconciling": {
 		fires: stuck(`etcd_operator_clusters{namespace="op",phase="Running"}`, "etcd_operator_reconcile_duration_seconds", "7"+long), at: 40 * time.Minute, labels: `namespace="op"`,
@@ -181,7 +181,7 @@ var scenes = map[string]scene{
 		},
 	},
 	"EtcdOperatorActionsFailing": {
-		fires: series{`etcd_operator_actions_total{namespace="op",action="CreatePod",result="error"}`: "0+1" + long}, at: 45 * time.Minute, labels: `action="CreatePod"`,
+		fires: series{`etcd_operator_actions_total{namespace="op",action="CreatePod",result="error"}`: "0+1" + long}, at: 45 * time.Minute, labels: `action="CreatePod", namespace="op"`,
 		quiet: []series{{`etcd_operator_actions_total{namespace="op",action="CreatePod",result="ok"}`: "0+9" + long}, {`etcd_operator_actions_total{namespace="op",action="CreatePod",result="error"}`: "0x9 2" + long}},
 	},
 	"EtcdOperatorObservationStale": {fires: series{named("etcd_operator_stale_passes_total", ""): "0+3" + long}, at: 30 * time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_stale_passes_total", ""): "0 3" + long}}},
@@ -191,22 +191,27 @@ var scenes = map[string]scene{
 	},
 
 	// EtcdBackups.
-	"EtcdNotBackedUp":         {fires: series{`etcd_backup_cluster_backed_up{namespace="ns",cluster="c"}`: "0" + long}, at: 15 * time.Minute, labels: ofEtcd, quiet: []series{{`etcd_backup_cluster_backed_up{namespace="ns",cluster="c"}`: "1" + long}}},
+	"EtcdNotBackedUp":  {every: "1h", fires: backedUp("NoGoodBackup", "0"), at: 27 * time.Hour, labels: ofEtcd, quiet: []series{backedUp("BackedUp", "1")}},
+	"EtcdBackupTooOld": {fires: backedUp("BackupTooOld", "0"), at: 15 * time.Minute, labels: ofEtcd, quiet: []series{backedUp("BackedUp", "1"), backedUp("NoGoodBackup", "0")}},
+	"EtcdBackupOverAWeekOld": {
+		every: "1h", fires: backupAge("700000"), at: 2 * time.Hour, labels: ofEtcd,
+		quiet: []series{backupAge("500000"), both(backupAge("700000"), series{`etcd_backup_cluster_max_age_seconds{namespace="ns",cluster="c"}`: "864000" + long})},
+	},
 	"EtcdBackupFailed":        ofKind("backup", 5*time.Minute, "Failed", "True", "AccessDenied"),
 	"EtcdBackupNotScheduled":  ofKind("backup", 30*time.Minute, "Scheduled", "False", "ScheduleInvalid", conditionOf("backup", "Scheduled", "False", "Suspended")),
 	"EtcdBackupSuspended":     {every: "10m", fires: conditionOf("backup", "Scheduled", "False", "Suspended"), at: 25 * time.Hour, labels: ofName, quiet: []series{conditionOf("backup", "Scheduled", "True", "Scheduled")}},
 	"EtcdBackupWithoutQuorum": {fires: series{named("etcd_backup_quorum", ""): "0" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_backup_quorum", ""): "1" + long}}},
 	"EtcdBackupNotVerified":   ofKind("backup", 15*time.Minute, "Verified", "False", "VerificationFailed", conditionOf("backup", "Verified", "Unknown", "VerificationPending")),
-	"EtcdBackupProofTooOld":   {every: "1h", fires: series{named("etcd_backup_last_verified_timestamp_seconds", ""): "0" + long}, at: 195 * time.Hour, labels: ofName, quiet: []series{{named("etcd_backup_last_verified_timestamp_seconds", ""): "0x100 360000" + long}}},
+	"EtcdBackupProofTooOld":   {every: "1h", fires: series{named("etcd_backup_verification_due_timestamp_seconds", ""): "0" + long}, at: 27 * time.Hour, labels: ofName, quiet: []series{{named("etcd_backup_verification_due_timestamp_seconds", ""): "2592000" + long}, {named("etcd_backup_last_verified_timestamp_seconds", ""): "0" + long}}},
 	"EtcdBackupNeverProved":   {every: "1h", fires: conditionOf("backup", "Verified", "Unknown", "VerificationPending"), at: 50 * time.Hour, labels: ofName, quiet: []series{conditionOf("backup", "Verified", "True", "Verified")}},
 	"EtcdBackupNotCopied":     ofKind("backup", 20*time.Minute, "Copied", "False", "AccessDenied"),
 	"EtcdArchiveStopped":      ofKind("backup", 15*time.Minute, "Archiving", "False", "PodNotStarting", conditionOf("backup", "Archiving", "False", "Suspended")),
-	"EtcdArchiveLagging":      {fires: series{named("etcd_backup_archive_lag_seconds", ""): "1000" + long}, at: 15 * time.Minute, labels: ofName, quiet: []series{{named("etcd_backup_archive_lag_seconds", ""): "15" + long}}},
-	"EtcdArchiveFarBehind":    {fires: series{named("etcd_backup_archive_lag_seconds", ""): "8000" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_backup_archive_lag_seconds", ""): "1000" + long}}},
-	"EtcdArchiveGap":          {fires: series{named("etcd_backup_archive_gaps_total", ""): "0x9 1" + long}, at: 30 * time.Minute, labels: ofName, quiet: []series{{named("etcd_backup_archive_gaps_total", ""): "2" + long}}},
+	"EtcdArchiveLagging":      {fires: series{named("etcd_backup_archive_lag_seconds", ""): "1000" + long}, at: 15 * time.Minute, labels: ofName, quiet: []series{{named("etcd_backup_archive_lag_seconds", ""): "15" + long}, suspendedArchive("1000")}},
+	"EtcdArchiveFarBehind":    {fires: series{named("etcd_backup_archive_lag_seconds", ""): "8000" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_backup_archive_lag_seconds", ""): "1000" + long}, suspendedArchive("8000")}},
+	"EtcdArchiveGap":          {every: "1h", fires: series{named("etcd_backup_archive_last_gap_timestamp_seconds", ""): "_x9 36000" + long}, at: 20 * time.Hour, labels: ofName, quiet: []series{{named("etcd_backup_archive_last_gap_timestamp_seconds", ""): "-86400" + long}}},
 
 	// etcd-backup-operator.
-	"EtcdBackupOperatorDown":       {at: 10 * time.Minute, quiet: []series{{`etcd_backup_backups{namespace="op",phase="Running"}`: "0" + long}}},
+	"EtcdBackupOperatorDown":       down("etcd_backup_backups"),
 	"EtcdBackupOperatorNotLeading": leads("etcd-backup-operator"),
 	"EtcdBackupOperatorNotReconciling": {
 		fires: stuck(`etcd_backup_backups{namespace="op",phase="Scheduled"}`, "etcd_backup_reconcile_duration_seconds", "7"+long), at: 3 * time.Hour, labels: `namespace="op"`,
@@ -223,7 +228,7 @@ var scenes = map[string]scene{
 	"EtcdRestoreFencesCluster": ofKind("restore", 40*time.Minute, "Fenced", "True", "Fenced"),
 
 	// etcd-restore-operator.
-	"EtcdRestoreOperatorDown":       {at: 10 * time.Minute, quiet: []series{{`etcd_restore_restores{namespace="op",phase="Complete"}`: "0" + long}}},
+	"EtcdRestoreOperatorDown":       down("etcd_restore_restores"),
 	"EtcdRestoreOperatorNotLeading": leads("etcd-restore-operator"),
 	"EtcdRestoreOperatorNotReconciling": {
 		fires: stuck(`etcd_restore_restores{namespace="op",phase="Seeding"}`, "etcd_restore_reconcile_duration_seconds", "7"+long), at: time.Hour, labels: `namespace="op"`,
@@ -232,6 +237,30 @@ var scenes = map[string]scene{
 			stuck(`etcd_restore_restores{namespace="op",phase="Complete"}`, "etcd_restore_reconcile_duration_seconds", "7"+long),
 		},
 	},
+}
+
+// down is the scene of the alert about an operator that no longer runs in one of two namespaces. Where
+// it never ran, no namespace is known.
+func down(metric string) scene {
+	in := func(namespace string) string { return metric + `{namespace="` + namespace + `",phase="Running"}` }
+	return scene{
+		fires: series{in("op"): "0x1 stale", in("other"): "0" + long}, at: 15 * time.Minute, labels: `namespace="op"`,
+		quiet: []series{{in("op"): "0" + long, in("other"): "0" + long}},
+	}
+}
+
+// backedUp is what is said of the backups of an EtcdCluster.
+func backedUp(reason, value string) series {
+	return series{fmt.Sprintf(`etcd_backup_cluster_backed_up{namespace="ns",cluster="c",reason=%q}`, reason): value + long}
+}
+
+func backupAge(seconds string) series {
+	return series{`etcd_backup_cluster_age_seconds{namespace="ns",cluster="c"}`: seconds + long}
+}
+
+// suspendedArchive is one that is to record nothing.
+func suspendedArchive(lag string) series {
+	return both(series{named("etcd_backup_archive_lag_seconds", ""): lag + long}, conditionOf("backup", "Archiving", "False", "Suspended"))
 }
 
 // leads is the scene of the alert about replicas of an operator that all wait for the Lease. It is
@@ -265,7 +294,7 @@ func healthy() series {
 		filling("400"+long),
 		series{
 			named("etcd_operator_cluster_unhealthy_seconds", ""): "0" + long, named("etcd_operator_certificate_expiry_seconds", ""): "5000000-60" + long,
-			named("etcd_operator_data_inconsistent", ""): "0" + long, named("etcd_operator_consistency_check_timestamp_seconds", ""): "0" + long,
+			named("etcd_operator_data_inconsistent", ""): "0" + long, named("etcd_operator_consistency_check_due_timestamp_seconds", ""): "90000" + long,
 			`etcd_operator_clusters{namespace="op",phase="Running"}`:                      "1" + long,
 			`etcd_operator_reconcile_duration_seconds_count{namespace="op"}`:              "5+1" + long,
 			`etcd_operator_actions_total{namespace="op",action="AddLearner",result="ok"}`: "2" + long,
@@ -273,9 +302,10 @@ func healthy() series {
 			`leader_election_master_status{job="etcd-operator",namespace="op",pod="b"}`:   "0" + long,
 			`up{job="etcd-operator",namespace="op",pod="a"}`:                              "1" + long,
 			`up{job="etcd-operator",namespace="op",pod="b"}`:                              "1" + long,
-			`etcd_backup_cluster_backed_up{namespace="ns",cluster="c"}`:                   "1" + long,
+			`etcd_backup_cluster_backed_up{namespace="ns",cluster="c",reason="BackedUp"}`: "1" + long,
+			`etcd_backup_cluster_age_seconds{namespace="ns",cluster="c"}`:                 "3600" + long,
 			named("etcd_backup_quorum", ""):                                               "1" + long,
-			named("etcd_backup_last_verified_timestamp_seconds", ""):                      "0" + long,
+			named("etcd_backup_verification_due_timestamp_seconds", ""):                   "90000" + long,
 			named("etcd_backup_archive_lag_seconds", ""):                                  "12" + long,
 			named("etcd_backup_archive_gaps_total", ""):                                   "0" + long,
 			`etcd_backup_backups{namespace="op",phase="Scheduled"}`:                       "1" + long,

@@ -137,7 +137,7 @@ func (r *clusters) updateCluster(ctx context.Context, key client.ObjectKey) (req
 	}
 	now := r.Now()
 	v := backedup.Judge(now, &c, backups)
-	r.Metrics.Clusters.Observe(key, v.Status, v.Condition)
+	r.Metrics.Clusters.Observe(key, v.Status, v.Condition, c.Spec.BackupMaxAge())
 	before := meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionBackedUp)
 	wanted := dated(before, v.Condition, now)
 	content, same, err := compare(&c, before, v.Status, wanted)

@@ -84,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d, status, err := r.carryOut(ctx, &b, obs)
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
+	r.Metrics.VerificationDue(req.NamespacedName, plan.VerificationDue(&b.Spec, &status))
 	return operator.Result(ctx, operator.Sooner(d.RequeueAfter, requeueAfter), err, act.ErrStale)
 }
 

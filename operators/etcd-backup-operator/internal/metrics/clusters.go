@@ -18,6 +18,7 @@ type Clusters struct {
 	failures    *prometheus.Desc
 	lastSuccess *prometheus.Desc
 	age         *prometheus.Desc
+	maxAge      *prometheus.Desc
 	size        *prometheus.Desc
 
 	// now is the clock.
@@ -29,18 +30,22 @@ type Clusters struct {
 // cluster is what is known of one EtcdCluster.
 type cluster struct {
 	backedUp bool
-	status   v1beta2.ClusterBackupStatus
+	reason   string
+	// maxAge is how old its newest good backup may be; 0 if it does not say.
+	maxAge time.Duration
+	status v1beta2.ClusterBackupStatus
 }
 
 func newClusters(reg prometheus.Registerer) *Clusters {
-	each := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, []string{"namespace", "cluster"}, nil)
+	each := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, append([]string{"namespace", "cluster"}, more...), nil)
 	}
 	m := &Clusters{
-		backedUp:    each("etcd_backup_cluster_backed_up", "Whether the condition BackedUp of the EtcdCluster is True."),
+		backedUp:    each("etcd_backup_cluster_backed_up", "Whether the condition BackedUp of the EtcdCluster is True, and the reason of that condition.", "reason"),
 		failures:    each("etcd_backup_cluster_failures_total", "Backups of the EtcdCluster that failed."),
 		lastSuccess: each("etcd_backup_cluster_last_success_timestamp_seconds", "When the newest good backup of the EtcdCluster was finished, in seconds since 1970."),
 		age:         each("etcd_backup_cluster_age_seconds", "Seconds since the newest good backup of the EtcdCluster was finished."),
+		maxAge:      each("etcd_backup_cluster_max_age_seconds", "The spec.backup.maxAge of the EtcdCluster. Absent if it has none."),
 		size:        each("etcd_backup_cluster_size_bytes", "Size of the newest good backup of the EtcdCluster, as it is stored."),
 		now:         time.Now,
 		Objects:     operator.NewObjects(func() *cluster { return &cluster{} }),
@@ -49,13 +54,14 @@ func newClusters(reg prometheus.Registerer) *Clusters {
 	return m
 }
 
-// Observe notes the state of the backups of an EtcdCluster. Without a condition it has no series.
-func (m *Clusters) Observe(key types.NamespacedName, status *v1beta2.ClusterBackupStatus, condition *metav1.Condition) {
+// Observe notes the state of the backups of an EtcdCluster, and how old its newest good one may be (0:
+// it does not say). Without a condition it has no series.
+func (m *Clusters) Observe(key types.NamespacedName, status *v1beta2.ClusterBackupStatus, condition *metav1.Condition, maxAge time.Duration) {
 	if condition == nil {
 		m.Forget(key)
 		return
 	}
-	c := cluster{backedUp: condition.Status == metav1.ConditionTrue}
+	c := cluster{backedUp: condition.Status == metav1.ConditionTrue, reason: condition.Reason, maxAge: maxAge}
 	if status != nil {
 		c.status = *status.DeepCopy()
 	}
@@ -64,7 +70,7 @@ func (m *Clusters) Observe(key types.NamespacedName, status *v1beta2.ClusterBack
 
 // Describe implements prometheus.Collector.
 func (m *Clusters) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.backedUp, m.failures, m.lastSuccess, m.age, m.size} {
+	for _, d := range []*prometheus.Desc{m.backedUp, m.failures, m.lastSuccess, m.age, m.maxAge, m.size} {
 		ch <- d
 	}
 }
@@ -73,7 +79,10 @@ func (m *Clusters) Describe(ch chan<- *prometheus.Desc) {
 func (m *Clusters) Collect(ch chan<- prometheus.Metric) {
 	m.Each(func(key types.NamespacedName, c *cluster) {
 		send := operator.SeriesOf(ch, key)
-		send(m.backedUp, prometheus.GaugeValue, operator.OneIf(c.backedUp))
+		send(m.backedUp, prometheus.GaugeValue, operator.OneIf(c.backedUp), c.reason)
+		if c.maxAge > 0 {
+			send(m.maxAge, prometheus.GaugeValue, c.maxAge.Seconds())
+		}
 		send(m.failures, prometheus.CounterValue, float64(c.status.Failures))
 		if n := c.status.Newest; n != nil {
 			send(m.lastSuccess, prometheus.GaugeValue, float64(n.CompletionTime.Unix()))

@@ -35,6 +35,7 @@ type Metrics struct {
 
 	archiveLag      *prometheus.Desc
 	archiveGaps     *prometheus.Desc
+	archiveLastGap  *prometheus.Desc
 	archiveRevision *prometheus.Desc
 
 	copies     *prometheus.Desc
@@ -42,6 +43,7 @@ type Metrics struct {
 
 	verifications *prometheus.Desc
 	lastVerified  *prometheus.Desc
+	due           *prometheus.Desc
 
 	conditions *prometheus.Desc
 
@@ -71,6 +73,8 @@ type state struct {
 	// verifications are counted by result; lastVerified is nil before the first that is good.
 	verifications map[string]float64
 	lastVerified  *time.Time
+	// due is when a verification was due first since then; zero if none was, or is to be.
+	due time.Time
 	// conditions are those of the status.
 	conditions []metav1.Condition
 }
@@ -92,6 +96,7 @@ func New(reg prometheus.Registerer) *Metrics {
 
 		archiveLag:      operator.OfObject("etcd_backup_archive_lag_seconds", "Seconds since the recovery point of the EtcdBackup's archive: what was written later might not be stored."),
 		archiveGaps:     operator.OfObject("etcd_backup_archive_gaps_total", "Gaps of the EtcdBackup's archive, as its status counts them."),
+		archiveLastGap:  operator.OfObject("etcd_backup_archive_last_gap_timestamp_seconds", "When the archiver noticed the last gap of the EtcdBackup's archive, in seconds since 1970."),
 		archiveRevision: operator.OfObject("etcd_backup_archive_last_revision", "The newest revision up to which the EtcdBackup's archive is stored."),
 
 		copies:     operator.OfObject("etcd_backup_copies_total", "Copies of backups of the EtcdBackup to spec.copyTo that ended, by result: copied or failed.", "result"),
@@ -99,6 +104,7 @@ func New(reg prometheus.Registerer) *Metrics {
 
 		verifications: operator.OfObject("etcd_backup_verifications_total", "Verifications of backups of the EtcdBackup that ended, by result: verified or failed.", "result"),
 		lastVerified:  operator.OfObject("etcd_backup_last_verified_timestamp_seconds", "When a backup of the EtcdBackup was last proved by restoring it, in seconds since 1970."),
+		due:           operator.OfObject("etcd_backup_verification_due_timestamp_seconds", "From when on the next verification of the EtcdBackup is due, in seconds since 1970. Absent before the first, and if none is to be made."),
 
 		conditions: operator.OfObject("etcd_backup_condition", "1 for each condition of the EtcdBackup, with its status (True, False, Unknown) and reason.", "condition", "status", "reason"),
 
@@ -169,9 +175,14 @@ func (m *Metrics) Observe(key types.NamespacedName, status *v1beta2.BackupStatus
 	})
 }
 
+// VerificationDue notes from when on an EtcdBackup is due to be verified; zero: never.
+func (m *Metrics) VerificationDue(key types.NamespacedName, due time.Time) {
+	m.Note(key, func(s *state) { s.due = due })
+}
+
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveRevision, m.copies, m.lastCopied, m.verifications, m.lastVerified, m.conditions} {
+	for _, d := range []*prometheus.Desc{m.backups, m.attempts, m.successes, m.failures, m.lastSuccess, m.age, m.size, m.lastDuration, m.quorum, m.archiveLag, m.archiveGaps, m.archiveLastGap, m.archiveRevision, m.copies, m.lastCopied, m.verifications, m.lastVerified, m.due, m.conditions} {
 		ch <- d
 	}
 }
@@ -212,6 +223,9 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	if s.lastVerified != nil {
 		send(m.lastVerified, prometheus.GaugeValue, float64(s.lastVerified.Unix()))
 	}
+	if !s.due.IsZero() {
+		send(m.due, prometheus.GaugeValue, float64(s.due.Unix()))
+	}
 	if s.quorum != nil {
 		send(m.quorum, prometheus.GaugeValue, operator.OneIf(*s.quorum))
 	}
@@ -228,6 +242,9 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	if a := s.archive; a != nil {
 		send(m.archiveGaps, prometheus.CounterValue, float64(a.Gaps))
 		send(m.archiveRevision, prometheus.GaugeValue, float64(a.Revision))
+		if a.Gap != nil && a.Gap.Time != nil {
+			send(m.archiveLastGap, prometheus.GaugeValue, float64(a.Gap.Time.Unix()))
+		}
 		if a.RecoveryTime != nil {
 			send(m.archiveLag, prometheus.GaugeValue, max(0, m.now().Sub(a.RecoveryTime.Time).Seconds()))
 		}

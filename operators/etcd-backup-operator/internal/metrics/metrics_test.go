@@ -29,12 +29,14 @@ func TestMetrics(t *testing.T) {
 		Phase:      v1beta2.BackupScheduled, LastSuccessDate: &metav1.Time{Time: done},
 		Snapshot:     &v1beta2.BackupSnapshot{Size: 2048, Duration: &metav1.Duration{Duration: 1500 * time.Millisecond}},
 		LastCopyTime: &metav1.Time{Time: done.Add(5 * time.Second)},
-		Archive:      &v1beta2.ArchiveStatus{Gaps: 2, Revision: 77, RecoveryTime: &metav1.Time{Time: done.Add(80 * time.Second)}},
+		Archive:      &v1beta2.ArchiveStatus{Gaps: 2, Gap: &v1beta2.ArchiveGap{Time: &metav1.Time{Time: done.Add(-time.Minute)}}, Revision: 77, RecoveryTime: &metav1.Time{Time: done.Add(80 * time.Second)}},
 	}, time.Millisecond)
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "NoSpace"})
 	m.Ended(bad, &v1beta2.BackupRecord{Reason: "AccessDenied"})
 	m.Observe(bad, &v1beta2.BackupStatus{Phase: v1beta2.BackupFailed, Conditions: []metav1.Condition{{Type: v1beta2.ConditionQuorum, Status: metav1.ConditionFalse, Reason: "BackupWithoutQuorum"}}}, time.Millisecond)
+	m.VerificationDue(good, done.Add(time.Hour))
+	m.VerificationDue(bad, time.Time{})
 	m.Copied(good, true)
 	m.Copied(good, true)
 	m.Copied(bad, false)
@@ -50,6 +52,9 @@ etcd_backup_archive_gaps_total{name="good",namespace="ns"} 2
 # HELP etcd_backup_archive_lag_seconds Seconds since the recovery point of the EtcdBackup's archive: what was written later might not be stored.
 # TYPE etcd_backup_archive_lag_seconds gauge
 etcd_backup_archive_lag_seconds{name="good",namespace="ns"} 10
+# HELP etcd_backup_archive_last_gap_timestamp_seconds When the archiver noticed the last gap of the EtcdBackup's archive, in seconds since 1970.
+# TYPE etcd_backup_archive_last_gap_timestamp_seconds gauge
+etcd_backup_archive_last_gap_timestamp_seconds{name="good",namespace="ns"} 940
 # HELP etcd_backup_archive_last_revision The newest revision up to which the EtcdBackup's archive is stored.
 # TYPE etcd_backup_archive_last_revision gauge
 etcd_backup_archive_last_revision{name="good",namespace="ns"} 77
@@ -97,10 +102,13 @@ etcd_backup_size_bytes{name="good",namespace="ns"} 2048
 # TYPE etcd_backup_successes_total counter
 etcd_backup_successes_total{name="bad",namespace="ns"} 0
 etcd_backup_successes_total{name="good",namespace="ns"} 1
+# HELP etcd_backup_verification_due_timestamp_seconds From when on the next verification of the EtcdBackup is due, in seconds since 1970. Absent before the first, and if none is to be made.
+# TYPE etcd_backup_verification_due_timestamp_seconds gauge
+etcd_backup_verification_due_timestamp_seconds{name="good",namespace="ns"} 4600
 `
 	names := []string{
-		"etcd_backup_age_seconds", "etcd_backup_archive_gaps_total", "etcd_backup_archive_lag_seconds", "etcd_backup_archive_last_revision", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_condition", "etcd_backup_copies_total", "etcd_backup_last_copied_timestamp_seconds", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
-		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total",
+		"etcd_backup_age_seconds", "etcd_backup_archive_gaps_total", "etcd_backup_archive_lag_seconds", "etcd_backup_archive_last_gap_timestamp_seconds", "etcd_backup_archive_last_revision", "etcd_backup_attempts_total", "etcd_backup_backups", "etcd_backup_condition", "etcd_backup_copies_total", "etcd_backup_last_copied_timestamp_seconds", "etcd_backup_duration_seconds", "etcd_backup_failures_total",
+		"etcd_backup_last_success_timestamp_seconds", "etcd_backup_quorum", "etcd_backup_size_bytes", "etcd_backup_successes_total", "etcd_backup_verification_due_timestamp_seconds",
 	}
 	operatortest.WantMetrics(t, registry, want, names...)
 }

@@ -187,6 +187,31 @@ func (v *view) verificationDue(st *v1beta2.VerificationStatus) {
 	}
 }
 
+// VerificationDue is since when, or from when on, the next verification is due after the last one that
+// was good; zero before that, and if none is to be made. Without a schedule it is the first backup
+// that was not verified since.
+func VerificationDue(spec *v1beta2.BackupSpec, status *v1beta2.BackupStatus) time.Time {
+	if spec.Verification == nil || spec.Suspend || status.Verification == nil || status.Verification.LastVerifiedTime == nil {
+		return time.Time{}
+	}
+	last := status.Verification.LastVerifiedTime.Time
+	if cron := spec.VerificationSchedule(); cron != "" {
+		s, err := schedule.Parse(cron)
+		if err != nil {
+			return time.Time{}
+		}
+		return s.Next(last, last)
+	}
+	var due time.Time
+	for i := range status.History {
+		r := &status.History[i]
+		if r.Succeeded && r.Verification == nil && r.CompletionTime != nil && r.CompletionTime.After(last) && (due.IsZero() || r.CompletionTime.Time.Before(due)) {
+			due = r.CompletionTime.Time
+		}
+	}
+	return due
+}
+
 // wasStarted reports whether there is, or was last, an EtcdRestore of a name.
 func (v *view) wasStarted(st *v1beta2.VerificationStatus, name string) bool {
 	return st.Last != nil && st.Last.Name == name || slices.ContainsFunc(v.Verifications, func(r Verification) bool { return r.Name == name })

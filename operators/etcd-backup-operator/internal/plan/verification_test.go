@@ -209,3 +209,40 @@ func TestExpiryWaitsForVerification(t *testing.T) {
 		}
 	}
 }
+
+// Whoever watches over the verifications can tell one that is overdue from one that is still to come.
+func TestVerificationDue(t *testing.T) {
+	last := born
+	at := func(n int) time.Time { return last.Add(time.Duration(n) * time.Minute) }
+	stored := func(n int) v1beta2.BackupRecord { return storedAt("b", at(n)) }
+	done := stored(30)
+	done.Verification = &v1beta2.VerificationRecord{Succeeded: true}
+	for name, tc := range map[string]struct {
+		spec     func(*v1beta2.BackupSpec)
+		status   func(*v1beta2.BackupStatus)
+		history  []v1beta2.BackupRecord
+		schedule string
+		want     time.Time
+	}{
+		"after each backup, and there is none later": {history: []v1beta2.BackupRecord{stored(-5)}},
+		"the first backup since":                     {history: []v1beta2.BackupRecord{stored(20), stored(10), stored(-5)}, want: at(10)},
+		"one that was verified, and failed":          {history: []v1beta2.BackupRecord{done}},
+		"by a schedule":                              {schedule: "0 0 1 * *", want: time.Date(born.Year(), born.Month()+1, 1, 0, 0, 0, 0, time.UTC)},
+		"by one that cannot be read":                 {schedule: "monthly"},
+		"suspended":                                  {schedule: "@hourly", spec: func(s *v1beta2.BackupSpec) { s.Suspend = true }},
+		"not asked for any more":                     {spec: func(s *v1beta2.BackupSpec) { s.Verification = nil }, history: []v1beta2.BackupRecord{stored(10)}},
+		"never proved":                               {schedule: "@hourly", status: func(s *v1beta2.BackupStatus) { s.Verification.LastVerifiedTime = nil }},
+	} {
+		spec := &v1beta2.BackupSpec{Verification: &v1beta2.BackupVerification{Schedule: tc.schedule}}
+		status := &v1beta2.BackupStatus{History: tc.history, Verification: &v1beta2.VerificationStatus{LastVerifiedTime: &metav1.Time{Time: last}}}
+		if tc.spec != nil {
+			tc.spec(spec)
+		}
+		if tc.status != nil {
+			tc.status(status)
+		}
+		if got := VerificationDue(spec, status); !got.Equal(tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}

@@ -125,6 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
 	r.Metrics.Observe(req.NamespacedName, &status, !c.DeletionTimestamp.IsZero(), time.Since(begun))
+	r.Metrics.ComparisonDue(req.NamespacedName, obs.Cluster.ComparisonDue())
 	r.Metrics.Members(req.NamespacedName, report.Members(&obs))
 	return r.next(ctx, req.NamespacedName, d, err)
 }

@@ -30,6 +30,7 @@ type Metrics struct {
 	alarms   *prometheus.Desc
 	expiry   *prometheus.Desc
 	compared *prometheus.Desc
+	due      *prometheus.Desc
 	differs  *prometheus.Desc
 	states   *prometheus.Desc
 
@@ -51,7 +52,9 @@ type state struct {
 	ends time.Time
 	// compared is when the members' data was last compared, zero if never, and consistent
 	// whether it was the same.
-	compared   time.Time
+	compared time.Time
+	// due is when it is due to be compared next, zero if never.
+	due        time.Time
 	consistent bool
 	// conditions are those of its status.
 	conditions []metav1.Condition
@@ -93,6 +96,8 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Seconds until the first certificate of the EtcdCluster expires, CAs included; negative after that. Absent without TLS."),
 		compared: operator.OfObject("etcd_operator_consistency_check_timestamp_seconds",
 			"Unix time of the last comparison of the members' data; absent before the first."),
+		due: operator.OfObject("etcd_operator_consistency_check_due_timestamp_seconds",
+			"Unix time from which on the next comparison of the members' data is due; absent if none is to be made."),
 		differs: operator.OfObject("etcd_operator_data_inconsistent",
 			"1 if the last comparison of the members' data found a difference, else 0; absent before the first."),
 		states: operator.OfObject("etcd_operator_cluster_condition",
@@ -136,6 +141,11 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, de
 	})
 }
 
+// ComparisonDue notes from when on the members' data is due to be compared; zero: never.
+func (m *Metrics) ComparisonDue(key types.NamespacedName, due time.Time) {
+	m.Note(key, func(st *state) { st.due = due })
+}
+
 // Members notes what the members of a cluster have said that was just observed.
 func (m *Metrics) Members(key types.NamespacedName, members []Member) {
 	m.Note(key, func(st *state) { st.of = members })
@@ -158,6 +168,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.alarms
 	ch <- m.expiry
 	ch <- m.compared
+	ch <- m.due
 	ch <- m.differs
 	ch <- m.states
 }
@@ -192,6 +203,9 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	}
 	if !s.ends.IsZero() {
 		gauge(m.expiry, time.Until(s.ends).Seconds())
+	}
+	if !s.due.IsZero() && !s.deleting {
+		gauge(m.due, float64(s.due.Unix()))
 	}
 	if !s.compared.IsZero() {
 		gauge(m.compared, float64(s.compared.Unix()))

@@ -293,3 +293,18 @@ func TestBuildInfo(t *testing.T) {
 		t.Errorf("it is %v, %v", value, ok)
 	}
 }
+
+// When data is to be compared next is told while it is to be.
+func TestComparisonDue(t *testing.T) {
+	m, reg := newMetrics()
+	for _, name := range []string{"due", "never", "deleted"} {
+		m.Observe(key(name), status(v1beta2.PhaseRunning, 3, 0, true, false), name == "deleted", 0)
+		m.ComparisonDue(key(name), time.Unix(4600, 0))
+	}
+	m.ComparisonDue(key("never"), time.Time{})
+	operatortest.WantMetrics(t, reg, `
+# HELP etcd_operator_consistency_check_due_timestamp_seconds Unix time from which on the next comparison of the members' data is due; absent if none is to be made.
+# TYPE etcd_operator_consistency_check_due_timestamp_seconds gauge
+etcd_operator_consistency_check_due_timestamp_seconds{name="due",namespace="ns"} 4600
+`, "etcd_operator_consistency_check_due_timestamp_seconds")
+}

@@ -227,3 +227,23 @@ func TestRecordedResultIsTold(t *testing.T) {
 		}
 	}
 }
+
+// Whoever watches over the comparisons can tell one that is overdue from one that is still to come.
+func TestComparisonDue(t *testing.T) {
+	since := time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		change func(*Cluster)
+		want   time.Time
+	}{
+		"by the schedule": {func(*Cluster) {}, time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC)},
+		"never":           {func(c *Cluster) { c.Consistency.Schedule = schedule.Schedule{} }, time.Time{}},
+		"of one member":   {func(c *Cluster) { c.Size = 1 }, time.Time{}},
+		"paused":          {func(c *Cluster) { c.Paused = true }, time.Time{}},
+		"of etcd whose members hash the same data differently": {func(c *Cluster) { c.Version = "3.5.15" }, time.Time{}},
+	} {
+		c := healthy(3).compares(since).cluster(tc.change).o.Cluster
+		if got := c.ComparisonDue(); !got.Equal(tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}

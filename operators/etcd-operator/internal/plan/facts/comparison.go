@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/schedule"
 )
 
@@ -24,6 +25,25 @@ type Consistency struct {
 	Revision int64
 	// Differing are the ids of the members that it has found to differ from a majority.
 	Differing []uint64
+}
+
+// oldestComparable is the oldest etcd whose members hash the same data alike. One before it
+// leaves a key out that was deleted at the compacted revision, or does not, by what it had
+// compacted before (etcd-io/etcd pull request 18274).
+var oldestComparable = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
+
+// IsComparable reports whether members that run a version of etcd hash the same data alike.
+func IsComparable(version string) bool {
+	return etcdversion.Parse(version).AtLeast(oldestComparable)
+}
+
+// ComparisonDue is since when, or from when on, a comparison of the members' data is due; zero if
+// none is to be made.
+func (c *Cluster) ComparisonDue() time.Time {
+	if c.Consistency.Schedule.String() == "" || c.Size < 2 || c.Paused || !IsComparable(c.Version) {
+		return time.Time{}
+	}
+	return c.Consistency.Schedule.Next(c.Consistency.Since, c.Consistency.Since)
 }
 
 // Comparison is one that was begun.

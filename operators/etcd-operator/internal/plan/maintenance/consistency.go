@@ -9,7 +9,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
-	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 // The rules of this file compare the data of all members on a schedule. The comparison runs
@@ -24,15 +23,10 @@ const (
 	RecheckPause = time.Hour
 )
 
-// oldestComparable is the oldest etcd whose members hash the same data alike. One before it
-// leaves a key out that was deleted at the compacted revision, or does not, by what it had
-// compacted before (etcd-io/etcd pull request 18274).
-var oldestComparable = etcdversion.Version{Major: 3, Minor: 5, Patch: 16}
-
 // hashesAlike reports whether all healthy voters are known to hash the same data alike.
 func hashesAlike(v *facts.View) bool {
 	return !slices.ContainsFunc(v.Voters, func(m facts.Member) bool {
-		return v.Healthy[m.ID] && !etcdversion.Parse(v.Answer(m).Version).AtLeast(oldestComparable)
+		return v.Healthy[m.ID] && !facts.IsComparable(v.Answer(m).Version)
 	})
 }
 
