@@ -1,5 +1,5 @@
 {{/* What Helm's conventions ask for on each object, beside the labels that deploy/ sets. */}}
-{{- define "operator.labels" -}}
+{{- define "etcd-operators.labels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/part-of: etcd-operators
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -8,7 +8,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{- define "operator.image" -}}
+{{- define "etcd-operators.image" -}}
 {{- $registry := .Values.global.imageRegistry | default .Values.image.registry -}}
 {{- $version := print ":" (.Values.image.tag | default .Chart.AppVersion) -}}
 {{- if .Values.image.digest -}}{{- $version = print "@" .Values.image.digest -}}
@@ -27,7 +27,7 @@ The objects of a file of deploy/, changed as its kustomizations change them.
   namespace  its namespace; by default that of the release
   keep       whether the objects stay when the release is uninstalled
 */}}
-{{- define "operator.objects" -}}
+{{- define "etcd-operators.objects" -}}
 {{- $root := .root -}}
 {{- range regexSplit "(?m)^---$" ($root.Files.Get (print "files/" .file)) -1 -}}
 {{- $o := fromYaml . -}}
@@ -46,7 +46,7 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- range $o.subjects -}}
 {{- if eq .kind "ServiceAccount" -}}{{- $_ := set . "namespace" $root.Release.Namespace -}}{{- end -}}
 {{- end -}}
-{{- $_ := set $o.metadata "labels" (merge (include "operator.labels" $root | fromYaml) ($o.metadata.labels | default dict)) -}}
+{{- $_ := set $o.metadata "labels" (merge (include "etcd-operators.labels" $root | fromYaml) ($o.metadata.labels | default dict)) -}}
 {{- if $.keep -}}
 {{- $_ := set $o.metadata "annotations" (merge (dict "helm.sh/resource-policy" "keep") ($o.metadata.annotations | default dict)) -}}
 {{- end -}}
@@ -62,7 +62,7 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- end -}}
 
 {{/* Below the memory limit, so that the garbage collector works harder before the kernel kills. */}}
-{{- define "operator.goMemoryLimit" -}}
+{{- define "etcd-operators.goMemoryLimit" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) | toString -}}
 {{- if regexMatch "^[0-9]+Mi$" $limit -}}
 {{- printf "%dMiB" (div (mul (trimSuffix "Mi" $limit) 86) 100) -}}
@@ -71,10 +71,10 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- end -}}
 {{- end -}}
 
-{{- define "operator.deployment" -}}
+{{- define "etcd-operators.deployment" -}}
 {{- $d := .Files.Get "files/deployment.yaml" | fromYaml -}}
 {{- $_ := set $d.metadata "namespace" .Release.Namespace -}}
-{{- $_ := set $d.metadata "labels" (include "operator.labels" . | fromYaml) -}}
+{{- $_ := set $d.metadata "labels" (include "etcd-operators.labels" . | fromYaml) -}}
 {{- $_ := set $d.spec "replicas" (int .Values.replicas) -}}
 
 {{- $own := dict "app.kubernetes.io/name" .Chart.Name "app.kubernetes.io/part-of" "etcd-operators" -}}
@@ -89,13 +89,13 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- $_ := set $pod "tolerations" (concat $pod.tolerations .Values.tolerations) -}}
 
 {{- $container := first $pod.containers -}}
-{{- $_ := set $container "image" (include "operator.image" .) -}}
+{{- $_ := set $container "image" (include "etcd-operators.image" .) -}}
 {{- $_ := set $container "imagePullPolicy" .Values.image.pullPolicy -}}
 {{- $_ := set $container "resources" .Values.resources -}}
 {{- $_ := set $container "args" (concat $container.args (ternary (list "--cluster-wide") list .Values.clusterWide) .Values.extraArgs) -}}
 {{- $replaced := list -}}
 {{- range .Values.env -}}{{- $replaced = append $replaced .name -}}{{- end -}}
-{{- $limit := include "operator.goMemoryLimit" . -}}
+{{- $limit := include "etcd-operators.goMemoryLimit" . -}}
 {{- $env := list -}}
 {{- range $container.env -}}
 {{- if eq .name "GOMEMLIMIT" -}}{{- $_ := set . "value" $limit -}}{{- end -}}
