@@ -40,6 +40,31 @@ func TestPagesShowTestedVersions(t *testing.T) {
 	}
 }
 
+var (
+	releasedSection = regexp.MustCompile(`(?m)^## \[\d`)
+	noRelease       = regexp.MustCompile(`(?i)\bno release (is|has been)\b|\bnothing has been released\b`)
+)
+
+// TestPagesKnowTheRelease: until there is a release, the page that all read first says so; from then on,
+// no page does.
+func TestPagesKnowTheRelease(t *testing.T) {
+	if !releasedSection.Match(repoFile(t, "CHANGELOG.md")) {
+		if !noRelease.Match(repoFile(t, "README.md")) {
+			t.Error("README.md does not say that no release is published")
+		}
+		return
+	}
+	tracked, err := git.Run(t.Context(), repoRoot, "ls-files", "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(tracked)) {
+		if said := noRelease.Find(repoFile(t, name)); said != nil {
+			t.Errorf("%s says: %s", name, said)
+		}
+	}
+}
+
 // The support matrix is the one page that lists the supported minors.
 func TestSupportMatrix(t *testing.T) {
 	row := regexp.MustCompile(`(?m)^\| (3\.\d+) \| [^|]* \| (3\.\d+\.\d+) \|`)

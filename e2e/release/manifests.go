@@ -23,11 +23,20 @@ const (
 	devChart = "0.0.0-dev"
 )
 
+// latestPages is how the address of a page of docs/ begins, behind that of the repository; the pages of
+// a release are those of its tag.
+const latestPages = "/blob/main/"
+
+func (b *build) pages() string { return "/blob/" + b.tag + "/" }
+
 // stamp gives the exported manifests, charts and bundles the version and the digests of the images.
 func (b *build) stamp(context.Context) error {
 	for _, operator := range charts.Operators {
 		file := filepath.Join("deploy", operator, "base/kustomization.yaml")
 		if err := b.replace(file, "newTag: "+devTag+"\n", "newTag: "+b.tag+"\n    digest: "+b.digests[operator]+"\n"); err != nil {
+			return err
+		}
+		if err := b.replace(filepath.Join("deploy/monitoring", operator+"-rules.yaml"), latestPages, b.pages()); err != nil {
 			return err
 		}
 		if err := b.stampChart(operator, operator); err != nil {
@@ -91,6 +100,7 @@ func (b *build) generate() error {
 			return err
 		}
 		for file, text := range made {
+			text = strings.ReplaceAll(text, latestPages, b.pages())
 			if err := os.WriteFile(filepath.Join(b.source, file), []byte(text), 0o644); err != nil {
 				return err
 			}
@@ -104,21 +114,37 @@ func (b *build) generate() error {
 	})
 }
 
-// manifest is a file with all objects of a folder of deploy/.
-type manifest struct{ file, folder, about string }
+// manifest is a file with the objects of a folder of deploy/: all, or those that has tells.
+type manifest struct {
+	file, folder, about string
+	has                 func(kind, name string) bool
+}
 
 // manifestsOf are those of an operator.
 func manifestsOf(operator string) []manifest {
 	return []manifest{
-		{operator + ".yaml", operator, "for one namespace, default; for another one write a kustomization with this file and that namespace"},
-		{operator + "-cluster-wide.yaml", operator + "/cluster-wide", "for all namespaces, in the namespace etcd-operators"},
-		{operator + "-crds.yaml", operator + "/crd", "only the CustomResourceDefinition and what checks its objects, which the other files have too"},
+		{operator + ".yaml", operator, "for one namespace, default; for another one write a kustomization with this file and that namespace", nil},
+		{operator + "-cluster-wide.yaml", operator + "/cluster-wide", "for all namespaces, in the namespace etcd-operators", nil},
+		{operator + "-crds.yaml", operator + "/crd", "only the CustomResourceDefinition and what checks its objects, which the other files have too", nil},
+		{operator + "-monitoring.yaml", "monitoring", "alerts and dashboards, for the Prometheus operator and Grafana", func(kind, name string) bool { return monitorOf(kind, name) == operator }},
 	}
+}
+
+// monitorOf is the operator with which an object of deploy/monitoring is installed. An alert of one that
+// is not installed would tell that it is down.
+func monitorOf(kind, name string) string {
+	switch {
+	case kind == "PrometheusRule":
+		return name
+	case name == "etcd-backups-dashboard":
+		return "etcd-backup-operator"
+	}
+	return "etcd-operator"
 }
 
 // render writes each installation as one file.
 func (b *build) render(context.Context) error {
-	all := []manifest{{"etcd-operators-monitoring.yaml", "monitoring", "alerts and dashboards, for the Prometheus operator and Grafana"}}
+	var all []manifest
 	for _, operator := range charts.Operators {
 		all = append(all, manifestsOf(operator)...)
 	}
@@ -126,6 +152,13 @@ func (b *build) render(context.Context) error {
 		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(b.source, "deploy", m.folder))
 		if err != nil {
 			return fmt.Errorf("deploy/%s: %w", m.folder, err)
+		}
+		for _, o := range objects.Resources() {
+			if m.has != nil && !m.has(o.GetKind(), o.GetName()) {
+				if err := objects.Remove(o.CurId()); err != nil {
+					return fmt.Errorf("deploy/%s: %w", m.folder, err)
+				}
+			}
 		}
 		text, err := objects.AsYaml()
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -95,6 +96,7 @@ func TestManifests(t *testing.T) {
 	t.Run("reproducible", func(t *testing.T) { areReproducible(t, b) })
 	t.Run("version", func(t *testing.T) { carryTheVersion(t, b) })
 	t.Run("charts", func(t *testing.T) { chartsCarryTheVersion(t, b) })
+	t.Run("monitoring", func(t *testing.T) { monitoringIsDivided(t, b) })
 	t.Run("notes", func(t *testing.T) { notesNameImages(t, b) })
 }
 
@@ -109,7 +111,7 @@ func areReproducible(t *testing.T, b *build) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(one, two); diff != "" || len(one) < 10+4+3 {
+	if diff := cmp.Diff(one, two); diff != "" || len(one) < 12+4+3 {
 		t.Errorf("%d files, two builds of them (-first +second):\n%s", len(one), diff)
 	}
 }
@@ -124,11 +126,12 @@ func carryTheVersion(t *testing.T, b *build) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, namespaces := deployed(t, text); strings.HasSuffix(m.file, "-crds.yaml") != (len(got) == 0) || len(got) > 0 && !slices.Equal(got, []string{want}) {
+			runsNothing := strings.HasSuffix(m.file, "-crds.yaml") || strings.HasSuffix(m.file, "-monitoring.yaml")
+			if got, namespaces := deployed(t, text); runsNothing != (len(got) == 0) || len(got) > 0 && !slices.Equal(got, []string{want}) {
 				t.Errorf("%s runs %v in %v, want %s", m.file, got, namespaces, want)
 			}
-			if bytes.Contains(text, []byte(":dev")) {
-				t.Errorf("%s names a development build", m.file)
+			if bytes.Contains(text, []byte(":dev")) || bytes.Contains(text, []byte(latestPages)) {
+				t.Errorf("%s names a development build, or a page of a later version", m.file)
 			}
 		}
 		text, err := os.ReadFile(filepath.Join(b.source, olm.Dir, operator, "manifests", operator+".clusterserviceversion.yaml"))
@@ -165,6 +168,36 @@ func deployed(t *testing.T, text []byte) (imagesOf, namespaces []string) {
 		for i := range d.Spec.Template.Spec.Containers {
 			imagesOf = append(imagesOf, d.Spec.Template.Spec.Containers[i].Image)
 		}
+	}
+}
+
+// monitoringIsDivided: each operator has the alerts about it and no others, and together they have all
+// that deploy/monitoring has.
+func monitoringIsDivided(t *testing.T, b *build) {
+	var together []string
+	for _, operator := range charts.Operators {
+		text, err := os.ReadFile(filepath.Join(b.to, operator+"-monitoring.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := range bytes.SplitSeq(text, []byte("\n---\n")) {
+			var o metav1.PartialObjectMetadata
+			if err := sigsyaml.Unmarshal(part, &o); err != nil {
+				t.Fatal(err)
+			}
+			if o.Kind == "PrometheusRule" && o.Name != operator {
+				t.Errorf("the alerts %s come with %s", o.Name, operator)
+			}
+			together = append(together, o.Kind+" "+o.Name)
+		}
+	}
+	want := []string{
+		"ConfigMap etcd-backups-dashboard", "ConfigMap etcd-cluster-dashboard", "ConfigMap etcd-fleet-dashboard", "PodMonitor etcd-members", "PodMonitor etcd-operators",
+		"PrometheusRule etcd-backup-operator", "PrometheusRule etcd-operator", "PrometheusRule etcd-restore-operator",
+	}
+	slices.Sort(together)
+	if diff := cmp.Diff(want, together); diff != "" {
+		t.Errorf("in all (-want +got):\n%s", diff)
 	}
 }
 
