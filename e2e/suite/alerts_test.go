@@ -108,6 +108,9 @@ var notExposed = map[string]string{
 	"etcd_operator_member_alarm":                        "there is no alarm",
 	"etcd_operator_consistency_check_timestamp_seconds": "data is compared once a day",
 	"etcd_operator_data_inconsistent":                   "data is compared once a day",
+	"etcd_backup_archive_last_gap_timestamp_seconds":    "the archive has no gap",
+	"etcd_backup_verification_due_timestamp_seconds":    "each backup was verified, and none is due by a schedule",
+	"etcd_backup_cluster_max_age_seconds":               "no EtcdCluster says how old its backups may be",
 	"etcd_restore_fetched_bytes":                        "a snapshot this small is fetched at once",
 }
 
@@ -151,6 +154,8 @@ var notAnswered = map[string]string{
 	"EtcdOperatorDown":                     "etcd-operator runs",
 	"EtcdOperatorNotReconciling":           "etcd-operator reconciles",
 	"EtcdOperatorActionsFailing":           "no action has failed",
+	"EtcdNotBackedUp":                      "all clusters are backed up",
+	"EtcdBackupTooOld":                     "all clusters are backed up",
 	"EtcdBackupOperatorDown":               "etcd-backup-operator runs",
 	"EtcdBackupOperatorNotReconciling":     "etcd-backup-operator reconciles",
 	"EtcdRestoreOperatorDown":              "etcd-restore-operator runs",
