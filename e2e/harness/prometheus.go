@@ -210,11 +210,17 @@ type Alert struct {
 	State  string            `json:"state"`
 }
 
-// Firing are the alerts that fire now.
-func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
+// Active are the alerts that fire now, and those that will if what they are about lasts (pending).
+func (p *Prometheus) Active(ctx context.Context) ([]Alert, error) {
 	var answer struct{ Alerts []Alert }
 	err := p.ask(ctx, "/api/v1/alerts", &answer)
-	return slices.DeleteFunc(answer.Alerts, func(a Alert) bool { return a.State != "firing" }), err
+	return answer.Alerts, err
+}
+
+// Firing are those of [Prometheus.Active] that fire.
+func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
+	all, err := p.Active(ctx)
+	return slices.DeleteFunc(all, func(a Alert) bool { return a.State != "firing" }), err
 }
 
 // Count is how many series a query has now.

@@ -267,9 +267,18 @@ func (p *prometheus) resolves(names ...string) {
 	})
 }
 
-// firesNothing: no alert fires for a while, in which each rule is evaluated.
+// firesNothing: soon no alert is about to fire, and none does for a while, in which each rule is
+// evaluated.
 func (p *prometheus) firesNothing() {
 	p.s.t.Helper()
+	p.becomes("no alert is pending", func(ctx context.Context) (string, error) {
+		active, err := p.Active(ctx)
+		var pending []string
+		for _, a := range active {
+			pending = append(pending, fmt.Sprint(a))
+		}
+		return listed(pending), err
+	})
 	for until := time.Now().Add(15 * time.Second); time.Now().Before(until); {
 		firing, err := p.Firing(p.s.ctx)
 		p.s.must(err)
