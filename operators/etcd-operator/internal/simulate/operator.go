@@ -298,6 +298,9 @@ func (w *world) observe(op *operator) (facts.Observation, []pod) {
 			w.observeClaim(&o, &op.cluster, &c)
 		}
 	}
+	if o.Cluster.Bootstrap != nil || o.Cluster.ClusterID != 0 {
+		o.Cluster.Existed = "" // once it has begun, nothing else tells whether it has
+	}
 	for i := range v1beta2.MaxSize {
 		o.FreshNames = append(o.FreshNames, clusterName+"-"+op.id+strconv.Itoa(op.names+i))
 	}
