@@ -112,8 +112,9 @@ func TestBackedUp(t *testing.T) {
 	b.stop()
 	version := c.ResourceVersion
 	b.startOperator()
+	b.wantMetric(1, "etcd_backup_cluster_backed_up", "c", b.namespace, "BackedUp")
 	for name, want := range map[string]float64{
-		"etcd_backup_cluster_backed_up": 1, "etcd_backup_cluster_failures_total": 1, "etcd_backup_cluster_size_bytes": 20 << 10,
+		"etcd_backup_cluster_failures_total": 1, "etcd_backup_cluster_size_bytes": 20 << 10,
 		"etcd_backup_cluster_last_success_timestamp_seconds": float64(n.CompletionTime.Unix()),
 	} {
 		b.wantMetric(want, name, "c", b.namespace)
@@ -146,7 +147,7 @@ func TestBackupTooOld(t *testing.T) {
 	b.makes(b.create("x", ofCluster), 7)
 	b.isBackedUp(c, "True BackedUp")
 	b.isBackedUp(c, "False BackupTooOld")
-	b.wantMetric(0, "etcd_backup_cluster_backed_up", "c", b.namespace)
+	b.wantMetric(0, "etcd_backup_cluster_backed_up", "c", b.namespace, "BackupTooOld")
 	version := c.ResourceVersion
 	b.wantClusterEvent(c, "BackupTooOld")
 	apiservertest.Read(t, b.client, c)
