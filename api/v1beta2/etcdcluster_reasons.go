@@ -340,6 +340,14 @@ const (
 	// ClusterReasonMemberDefragmented: a member was defragmented; the message says how much
 	// was freed.
 	ClusterReasonMemberDefragmented = "MemberDefragmented"
+	// ClusterReasonLeaderMoved: the member leads that the annotation move-leader asks for.
+	ClusterReasonLeaderMoved = "LeaderMoved"
+	// ClusterReasonLeaderRefused: the annotation move-leader asks for a member that has no
+	// vote. Write the name of a voter.
+	ClusterReasonLeaderRefused = "LeaderRefused"
+	// ClusterReasonMovingLeader: the leadership is to be transferred, as the annotation
+	// move-leader asks; the message says what that waits for.
+	ClusterReasonMovingLeader = "MovingLeader"
 )
 
 // The reasons of steps of a restore or of a recovery from a survivor: of Progressing, and of

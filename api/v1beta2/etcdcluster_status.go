@@ -195,6 +195,17 @@ type MaintenanceStatus struct {
 	// since then have the annotation etcd.database.coreos.com/defragmented on their Pods.
 	// +optional
 	LastDefragmentTime *metav1.Time `json:"lastDefragmentTime,omitempty"`
+	// The value of the annotation etcd.database.coreos.com/defragment with which the last
+	// round began that was asked for.
+	// +optional
+	DefragmentRequest string `json:"defragmentRequest,omitempty"`
+	// The last value of the annotation etcd.database.coreos.com/move-leader that was answered:
+	// the member led then, or was not made to.
+	// +optional
+	LeaderRequest string `json:"leaderRequest,omitempty"`
+	// Why the member was not made to lead; empty if it leads.
+	// +optional
+	LeaderRefused string `json:"leaderRefused,omitempty"`
 	// The defragmentation schedule in use, and since when it has been in the spec.
 	// +optional
 	Schedule string `json:"schedule,omitempty"`

@@ -141,6 +141,16 @@ const (
 	// volumes are replaced.
 	AnnotationRestart = GroupName + "/restart"
 
+	// AnnotationDefragment on an EtcdCluster asks for a round in which all its members are
+	// defragmented, one at a time, as soon as its value changes: any text, such as the time.
+	// status.maintenance.defragmentRequest answers when the round begins. Removing the
+	// annotation ends the round after the member that is being defragmented.
+	AnnotationDefragment = GroupName + "/defragment"
+	// AnnotationMoveLeader on an EtcdCluster asks, as soon as its value changes, to transfer
+	// the leadership to the member whose name is its first word. Any text may follow, such as
+	// the time, to ask for the same member again. status.maintenance.leaderRequest answers.
+	AnnotationMoveLeader = GroupName + "/move-leader"
+
 	// AnnotationTrust on a member's Pod is the hash of the CAs that it was made to
 	// trust (status.tls.trust then).
 	AnnotationTrust = GroupName + "/trust"

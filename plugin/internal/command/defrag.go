@@ -1,72 +1,106 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
-	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
-	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
-// defragmentTimeout bounds the defragmentation of one member: a second for each 100 MB, and
-// more on a slow disk.
-const defragmentTimeout = 10 * time.Minute
+// What etcd can be asked for by itself is asked of the operator here, which does it when no member
+// is spared for anything else, and sends clients elsewhere before.
 
 func (a *App) moveLeader() *cobra.Command {
+	var w waiting
 	cmd := a.of("move-leader CLUSTER [MEMBER]", "Transfer the leadership to another member",
-		`Transfer the leadership to another member, by default to the follower that is the most up to date.
-A write that arrives in that moment can fail, and can be tried again.`,
+		`Ask the operator to transfer the leadership to another member, by default to the follower that is
+the most up to date. The operator does it once, as soon as all members are healthy and nothing else
+is going on. A write that arrives in that moment can fail, and can be tried again.`,
 		examples("move-leader example", "move-leader example example-bbbbbbbbbb"), func(cmd *cobra.Command, args []string) error {
-			open, err := a.reach(cmd.Context(), args[0])
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			defer open.Close()
-			if err := open.settled(); err != nil {
+			if err := s.errPaused(); err != nil {
 				return err
 			}
-			from, err := open.leader()
+			to, err := a.nextLeader(ctx, s, args[1:])
 			if err != nil {
 				return err
 			}
-			to, err := open.follower()
-			if len(args) > 1 {
-				to, err = open.Named(args[1])
-			}
-			if err != nil {
+			request := to + " " + a.stamp()
+			if err := s.annotate(ctx, v1beta2.AnnotationMoveLeader, request); err != nil {
 				return err
 			}
-			return a.transfer(open, from, to)
+			fmt.Fprintf(a.Out, "Asked that member %s of %s leads.\n", to, s.title())
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
+				return s.answered(ctx, func(m *v1beta2.MaintenanceStatus) bool { return m.LeaderRequest == request })
+			}); err != nil || !w.wait {
+				return err
+			}
+			if refused := s.cluster.Status.Maintenance.LeaderRefused; refused != "" {
+				return fmt.Errorf("the leadership was not transferred: %s", refused)
+			}
+			fmt.Fprintf(a.Out, "Member %s leads.\n", to)
+			return nil
 		}, cobra.RangeArgs(1, 2))
 	cmd.ValidArgsFunction = a.memberNames
+	w.addTo(cmd, rolloutWait)
 	return cmd
 }
 
-// transfer moves the leadership from one member to another.
-func (a *App) transfer(o *opened, from, to *tunnel.Member) error {
-	answer := o.answers[to.Name]
-	switch {
-	case from.Name == to.Name && len(o.Members) == 1:
-		return fmt.Errorf("member %s is the only one, and leads", to.Name)
-	case from.Name == to.Name:
-		return fmt.Errorf("member %s leads already", to.Name)
-	case !answer.Reached || answer.Learner:
-		return fmt.Errorf("member %s cannot lead: it does not answer, or has no vote", to.Name)
+// nextLeader is the member that is named, or the follower that is the most up to date.
+func (a *App) nextLeader(ctx context.Context, s *scene, named []string) (string, error) {
+	if len(named) > 0 {
+		for _, m := range s.cluster.Status.MemberDetails {
+			if m.Name == named[0] && m.Role == v1beta2.MemberVoter {
+				return m.Name, nil
+			}
+		}
+		return "", fmt.Errorf("%s has no member %s with a vote: kubectl etcd members shows who has", s.title(), named[0])
 	}
-	ctx, cancel := context.WithTimeout(o.ctx, requestTimeout)
-	defer cancel()
-	if err := (etcdclient.Client{}).MoveLeader(ctx, from.Endpoint(), answer.MemberID); err != nil {
-		return fmt.Errorf("transfer the leadership from %s to %s: %w", from.Name, to.Name, err)
+	open, err := a.reach(ctx, s.cluster.Name)
+	if err != nil {
+		return "", err
 	}
-	fmt.Fprintf(a.Out, "Member %s leads. It was %s.\n", to.Name, from.Name)
-	return nil
+	defer open.Close()
+	if _, err := open.leader(); err != nil {
+		return "", err
+	}
+	to, err := open.follower()
+	if err != nil {
+		return "", err
+	}
+	if answer := open.answers[to.Name]; answer.Leader == answer.MemberID {
+		return "", fmt.Errorf("no other member of %s than %s can lead%s", s.title(), to.Name, open.troubles())
+	}
+	return to.Name, nil
+}
+
+// answered tells what the operator does until it has answered a request.
+func (s *scene) answered(ctx context.Context, done func(*v1beta2.MaintenanceStatus) bool) (string, bool, error) {
+	if err := s.refresh(ctx); err != nil {
+		return "", false, err
+	}
+	if err := s.errPaused(); err != nil {
+		return "", false, err
+	}
+	if m := s.cluster.Status.Maintenance; m != nil && done(m) {
+		return "", true, nil
+	}
+	if s.is(v1beta2.ConditionProgressing, metav1.ConditionFalse) {
+		return "", false, nil // the operator has not read the request
+	}
+	return s.condition(v1beta2.ConditionProgressing), false, nil
 }
 
 // memberNames completes a cluster's name, and then those of its members.
@@ -83,111 +117,74 @@ func (a *App) memberNames(cmd *cobra.Command, args []string, toComplete string) 
 }
 
 func (a *App) defrag() *cobra.Command {
+	var w waiting
 	var c confirmation
-	cmd := a.of("defrag CLUSTER [MEMBER...]", "Defragment the members' databases, one at a time",
-		`Defragment the members' databases, one at a time: followers first, the leader last, after its
-leadership is transferred. A member does not serve meanwhile: about a second for each 100 MB. The
-operator sends new clients elsewhere first, which this command cannot: for that set
+	cmd := a.of("defrag CLUSTER", "Defragment the members' databases, one at a time",
+		`Ask the operator to defragment the members' databases once, one at a time: followers first, the
+leader last, after its leadership is transferred. It begins as soon as all members are healthy and
+nothing else is going on. A member does not serve meanwhile: about a second for each 100 MB. New
+clients are sent to the others before. To have it done regularly, set
 spec.maintenance.defragmentSchedule.`,
-		examples("defrag example", "defrag example example-bbbbbbbbbb"), func(cmd *cobra.Command, args []string) error {
-			open, err := a.reach(cmd.Context(), args[0])
+		examples("defrag example", "defrag example --yes --wait=false"), func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			defer open.Close()
-			names, err := open.defragmentOrder(args[1:])
+			if err := s.errPaused(); err != nil {
+				return err
+			}
+			if err := a.confirm(c, "This defragments the %d members of %s, one at a time. Clients that are connected to a member wait meanwhile.", len(s.cluster.Status.MemberDetails), s.title()); err != nil {
+				return err
+			}
+			before, err := defragmentations(ctx, s)
 			if err != nil {
 				return err
 			}
-			if err := a.confirm(c, "This defragments %s of %s, one at a time. Clients of a member wait meanwhile.", strings.Join(names, ", "), open.title()); err != nil {
+			request := a.stamp()
+			if err := s.annotate(ctx, v1beta2.AnnotationDefragment, request); err != nil {
 				return err
 			}
-			for _, name := range names {
-				if err := a.defragment(open, name); err != nil {
-					return err
+			fmt.Fprintf(a.Out, "Asked for the defragmentation of the members of %s.\n", s.title())
+			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
+				return s.answered(ctx, func(m *v1beta2.MaintenanceStatus) bool {
+					return m.DefragmentRequest == request && s.is(v1beta2.ConditionProgressing, metav1.ConditionFalse)
+				})
+			}); err != nil || !w.wait {
+				return err
+			}
+			fmt.Fprintf(a.Out, "The members of %s are defragmented.\n", s.title())
+			after, err := defragmentations(ctx, s)
+			for _, e := range after {
+				if !slices.ContainsFunc(before, func(b corev1.Event) bool { return sameEvent(b, e) }) {
+					fmt.Fprintln(a.Out, e.Message)
 				}
 			}
-			return nil
-		}, cobra.MinimumNArgs(1))
-	cmd.ValidArgsFunction = a.memberNames
+			return err
+		}, cobra.ExactArgs(1))
 	c.addTo(cmd)
+	w.addTo(cmd, rolloutWait)
 	return cmd
 }
 
-// defragmentOrder are the members to defragment: those that are named, or all; the leader last.
-func (o *opened) defragmentOrder(named []string) ([]string, error) {
-	if err := o.healthy(); err != nil {
-		return nil, err
+// defragmentations are the events that say what the members' defragmentations have won, the newest
+// last; none if the user may not list events.
+func defragmentations(ctx context.Context, s *scene) ([]corev1.Event, error) {
+	list := &corev1.EventList{}
+	err := s.List(ctx, list, client.InNamespace(s.Namespace))
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
 	}
-	leader, err := o.leader()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range named {
-		if _, err := o.Named(name); err != nil {
-			return nil, err
-		}
-	}
-	var names []string
-	for _, m := range o.Members {
-		if m.Name != leader.Name && (len(named) == 0 || slices.Contains(named, m.Name)) {
-			names = append(names, m.Name)
-		}
-	}
-	if len(named) == 0 || slices.Contains(named, leader.Name) {
-		names = append(names, leader.Name)
-	}
-	return names, nil
+	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.InvolvedObject.UID != s.cluster.UID || e.Reason != v1beta2.ClusterReasonMemberDefragmented
+	})
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return screen.EventTime(a).Compare(screen.EventTime(b)) })
+	return events, nil
 }
 
-// healthy says why no member can be spared; nil if each answers by a quorum, and the operator is
-// at rest.
-func (o *opened) healthy() error {
-	if err := o.settled(); err != nil {
-		return err
-	}
-	if len(o.Members) < len(o.cluster.Status.MemberDetails) {
-		return fmt.Errorf("not all members of %s can be reached%s", o.title(), o.troubles())
-	}
-	for name, a := range o.answers {
-		if !a.Reached || !a.Read {
-			return fmt.Errorf("member %s of %s does not serve%s", name, o.title(), o.troubles())
-		}
-	}
-	return nil
-}
-
-// defragment defragments one member, if all are healthy.
-func (a *App) defragment(o *opened, name string) error {
-	// A member that was defragmented has to catch up.
-	if err := a.await(o.ctx, waiting{wait: true, timeout: reconcileWait}, func(ctx context.Context) (string, bool, error) {
-		o.ask()
-		err := o.refresh(ctx)
-		return "", err == nil && o.healthy() == nil, err
-	}); err != nil {
-		return cmp.Or(o.healthy(), err)
-	}
-	m, err := o.Named(name)
-	if err != nil {
-		return err
-	}
-	if leader, err := o.leader(); err == nil && leader.Name == name && len(o.Members) > 1 {
-		to, err := o.follower()
-		if err != nil {
-			return err
-		}
-		if err := a.transfer(o, leader, to); err != nil {
-			return err
-		}
-	}
-	before := o.answers[name]
-	fmt.Fprintf(a.ErrOut, "defragmenting %s: %s, of which %s are in use\n", name, screen.Bytes(before.DBSize), screen.Bytes(before.DBSizeInUse))
-	ctx, cancel := context.WithTimeout(o.ctx, defragmentTimeout)
-	defer cancel()
-	if err := (etcdclient.Client{}).Defragment(ctx, m.Endpoint()); err != nil {
-		return fmt.Errorf("defragment member %s: %w", name, err)
-	}
-	o.ask()
-	fmt.Fprintf(a.Out, "Member %s is defragmented: %s, before %s.\n", name, screen.Bytes(o.answers[name].DBSize), screen.Bytes(before.DBSize))
-	return nil
+// sameEvent reports whether an event has not happened again.
+func sameEvent(a, b corev1.Event) bool {
+	return a.UID == b.UID && a.Name == b.Name && screen.EventTime(a).Equal(screen.EventTime(b))
 }

@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
@@ -93,19 +90,4 @@ func (o *opened) follower() (*tunnel.Member, error) {
 		return nil, fmt.Errorf("no member of %s serves reads by a quorum%s", o.title(), o.troubles())
 	}
 	return best, nil
-}
-
-// settled says why nothing should be done to etcd now; nil if all is well.
-func (s *scene) settled() error {
-	switch {
-	case s.cluster.Spec.Paused:
-		return s.errPaused()
-	case !s.is(v1beta2.ConditionAvailable, metav1.ConditionTrue):
-		return fmt.Errorf("%s is not available: %s", s.title(), s.condition(v1beta2.ConditionAvailable))
-	case !s.is(v1beta2.ConditionDegraded, metav1.ConditionFalse):
-		return fmt.Errorf("not all members of %s are healthy: %s", s.title(), s.condition(v1beta2.ConditionDegraded))
-	case !s.is(v1beta2.ConditionProgressing, metav1.ConditionFalse):
-		return fmt.Errorf("the operator is changing %s, wait until it is done: %s", s.title(), s.condition(v1beta2.ConditionProgressing))
-	}
-	return nil
 }

@@ -85,7 +85,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Obse
 		return a.canAdoptSeed(ctx, c, x)
 	case action.RecordBootstrap:
 		return a.noOtherClaims(ctx, c, x)
-	case action.LatchClusterID, action.RecordVersion, action.BeginDefragment, action.EndRecovery, action.RecordConsistency:
+	case action.LatchClusterID, action.RecordVersion, action.BeginDefragment, action.AnswerLeaderRequest, action.EndRecovery, action.RecordConsistency:
 		return nil
 	case action.CompareData:
 		a.compareData(ctx, c, obs, x)

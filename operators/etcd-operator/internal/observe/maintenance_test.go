@@ -11,6 +11,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
@@ -18,11 +19,13 @@ import (
 func TestMaintenance(t *testing.T) {
 	b := newBench(t, func(c *v1beta2.EtcdCluster) {
 		c.Spec.Maintenance = &v1beta2.MaintenancePolicy{DefragmentSchedule: "CRON_TZ=Europe/Berlin 30 3 * * *", DefragmentAbovePercent: 40, AutoRepairSpace: true}
+		c.Annotations = map[string]string{v1beta2.AnnotationDefragment: "today", v1beta2.AnnotationMoveLeader: "x-b " + strings.Repeat("please ", 10000)}
 	})
 	then := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	b.status(func(s *v1beta2.ClusterStatus) {
 		s.Maintenance = &v1beta2.MaintenanceStatus{
 			LastDefragmentTime: &then, Schedule: "cron 0 * * * *", ScheduleSince: &then, LastRepairTime: &then, CompactedRevision: 9,
+			DefragmentRequest: "yesterday", LeaderRequest: "x-a",
 		}
 	})
 	m := b.observe().Cluster.Maintenance
@@ -31,6 +34,12 @@ func TestMaintenance(t *testing.T) {
 	}
 	if !m.Begun.Equal(then.Time) || !m.Since.Equal(then.Time) || !m.Repaired.Equal(then.Time) || m.Counted != "cron 0 * * * *" || m.CompactedRevision != 9 {
 		t.Errorf("the status is observed as %+v", m)
+	}
+	if m.DefragmentRequest != "today" || m.DefragmentAnswered != "yesterday" || m.LeaderAsked() != "x-b" || m.LeaderAnswered != "x-a" {
+		t.Errorf("the requests are observed as %+v", m)
+	}
+	if len(m.LeaderRequest) > conditiontext.MaxText {
+		t.Errorf("%d bytes of a request would be written into the status", len(m.LeaderRequest))
 	}
 
 	b = newBench(t, func(c *v1beta2.EtcdCluster) {

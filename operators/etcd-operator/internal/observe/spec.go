@@ -85,7 +85,11 @@ func (o *Observer) cluster(c *v1beta2.EtcdCluster) facts.Cluster {
 
 // maintenance is what may be done about space, and what was.
 func maintenance(c *v1beta2.EtcdCluster) facts.Maintenance {
-	out := facts.Maintenance{Compacts: member.Compacts(c)}
+	out := facts.Maintenance{
+		Compacts:          member.Compacts(c),
+		DefragmentRequest: conditiontext.Clip(c.Annotations[v1beta2.AnnotationDefragment]),
+		LeaderRequest:     conditiontext.Clip(c.Annotations[v1beta2.AnnotationMoveLeader]),
+	}
 	if m := c.Spec.Maintenance; m != nil {
 		out.AbovePercent, out.AutoRepairSpace = m.DefragmentAbovePercent, m.AutoRepairSpace
 		if m.DefragmentSchedule != "" {
@@ -99,6 +103,7 @@ func maintenance(c *v1beta2.EtcdCluster) facts.Maintenance {
 	if s := c.Status.Maintenance; s != nil {
 		out.Begun, out.Since, out.Repaired = timeOf(s.LastDefragmentTime), timeOf(s.ScheduleSince), timeOf(s.LastRepairTime)
 		out.Counted, out.CompactedRevision = s.Schedule, s.CompactedRevision
+		out.DefragmentAnswered, out.LeaderAnswered = s.DefragmentRequest, s.LeaderRequest
 	}
 	return out
 }

@@ -40,6 +40,7 @@ type (
 	CompareData          = action.CompareData
 	RecordConsistency    = action.RecordConsistency
 	BeginDefragment      = action.BeginDefragment
+	AnswerLeaderRequest  = action.AnswerLeaderRequest
 	Defragment           = action.Defragment
 	DeletePod            = action.DeletePod
 	DeleteClaim          = action.DeleteClaim

@@ -66,7 +66,9 @@ func defragment(name string) wanted {
 	}
 }
 
-func begin() wanted { return exactly(BeginDefragment{At: now}) }
+func begin() wanted { return beginFor("") }
+
+func beginFor(request string) wanted { return exactly(BeginDefragment{At: now, Request: request}) }
 
 func TestRoundsBegin(t *testing.T) {
 	percent := func(n int) func(*Cluster) { return func(c *Cluster) { c.Maintenance.AbovePercent = n } }
@@ -75,13 +77,16 @@ func TestRoundsBegin(t *testing.T) {
 	}
 	unknown := func(c *Cluster) { c.Maintenance.Counted = "cron 1 * * * *" }
 	rows{
-		"when a time has come":    {reason: "it was wanted so", seen: healthy(3).cluster(hourly(t)), do: begin(), because: "DefragmentationStarted"},
-		"once for all times":      {reason: "missed ones are made up for once", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Since = old.Add(-999 * time.Hour) }), do: begin(), because: "DefragmentationStarted"},
-		"not before a time":       {reason: "the last round was after it", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Begun = now }).done("a", "b", "c").pod("a", func(p *Pod) { p.Defragmented.Since = now }).pod("b", func(p *Pod) { p.Defragmented.Since = now }).pod("c", func(p *Pod) { p.Defragmented.Since = now }), because: "UpToDate"},
-		"not by another schedule": {reason: "its times are counted from when it was seen", seen: healthy(3).cluster(hourly(t)).cluster(unknown), because: "UpToDate"},
-		"when enough is free":     {reason: "it was wanted so", seen: large(healthy(3), 90).cluster(percent(50)), do: begin(), because: "DefragmentationStarted"},
-		"not when less is free":   {reason: "it was wanted so", seen: large(healthy(3), 110).cluster(percent(50)), because: "UpToDate"},
-		"not of a small database": {reason: "there is not much to win", seen: healthy(3).answer("b", func(a *Answer) { a.DBSize, a.DBSizeInUse = 90<<20, 1 }).cluster(percent(50)), because: "UpToDate"},
+		"when a time has come":               {reason: "it was wanted so", seen: healthy(3).cluster(hourly(t)), do: begin(), because: "DefragmentationStarted"},
+		"once for all times":                 {reason: "missed ones are made up for once", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Since = old.Add(-999 * time.Hour) }), do: begin(), because: "DefragmentationStarted"},
+		"not before a time":                  {reason: "the last round was after it", seen: healthy(3).cluster(hourly(t)).cluster(func(c *Cluster) { c.Maintenance.Begun = now }).done("a", "b", "c").pod("a", func(p *Pod) { p.Defragmented.Since = now }).pod("b", func(p *Pod) { p.Defragmented.Since = now }).pod("c", func(p *Pod) { p.Defragmented.Since = now }), because: "UpToDate"},
+		"not by another schedule":            {reason: "its times are counted from when it was seen", seen: healthy(3).cluster(hourly(t)).cluster(unknown), because: "UpToDate"},
+		"when enough is free":                {reason: "it was wanted so", seen: large(healthy(3), 90).cluster(percent(50)), do: begin(), because: "DefragmentationStarted"},
+		"not when less is free":              {reason: "it was wanted so", seen: large(healthy(3), 110).cluster(percent(50)), because: "UpToDate"},
+		"not of a small database":            {reason: "there is not much to win", seen: healthy(3).answer("b", func(a *Answer) { a.DBSize, a.DBSizeInUse = 90<<20, 1 }).cluster(percent(50)), because: "UpToDate"},
+		"when somebody asks for one":         {reason: "it was wanted so", seen: healthy(3).cluster(asksForRound("1", "")), do: beginFor("1"), because: "DefragmentationStarted"},
+		"when somebody asks for another one": {reason: "the value is another one", seen: inRound().done("a", "b", "c").cluster(asksForRound("2", "1")), do: beginFor("2"), because: "DefragmentationStarted"},
+		"once for each request":              {reason: "it was answered", seen: inRound().done("a", "b", "c").cluster(asksForRound("1", "1")), because: "UpToDate"},
 		"not again within an hour": {
 			reason: "it would not end where space can't be won", seen: large(inRound(), 90).done("a", "b", "c"), because: "UpToDate",
 		},
@@ -97,8 +102,18 @@ func TestRoundsBegin(t *testing.T) {
 	}.run(t)
 }
 
+// asksForRound is a request for a round, and the one that was answered last; nothing else has
+// members defragmented.
+func asksForRound(request, answered string) func(*Cluster) {
+	return func(c *Cluster) {
+		c.Maintenance.AbovePercent, c.Maintenance.DefragmentRequest, c.Maintenance.DefragmentAnswered = 0, request, answered
+	}
+}
+
 func TestRounds(t *testing.T) {
 	rows{
+		"one that was asked for goes on": {reason: "it was wanted so", seen: inRound().cluster(asksForRound("1", "1")), do: setRole("b", Defragmenting), because: "Defragmenting"},
+		"until the request is withdrawn": {reason: "it is not wanted any more", seen: inRound().done("b").setAside("c").cluster(asksForRound("", "1")), do: setRole("c", Voter), because: "SettingRoles"},
 		"it gives way to a restart": {
 			reason: "two marks would wait for each other", seen: func() *world {
 				w := inRound().alarm(NoSpace, "a").databases(101, 20).setAside("b").role("c", Restarting).pod("c", func(p *Pod) { p.Template = "before" })

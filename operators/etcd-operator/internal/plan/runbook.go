@@ -124,6 +124,7 @@ var rules = []step.Rule{
 	// Space, one member at a time, while all members are healthy (S6, S8).
 	maintenance.DefragmentMember, // after versions: a restart is more urgent than space
 	maintenance.BeginDefragment,  // when the last round is over
+	maintenance.MoveLeader,       // after rounds and restarts, which would move it again
 
 	// Whether all members have the same data, while they are healthy.
 	maintenance.BeginComparison, // after all that restarts members, which would spoil it

@@ -165,7 +165,12 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case action.BeginDefragment:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a round is recorded")
-			c.begun = a.At.Sub(epoch).Truncate(time.Second)
+			c.begun, c.begunRound = a.At.Sub(epoch).Truncate(time.Second), a.Request
+		})
+	case action.AnswerLeaderRequest:
+		return false, w.writeStatus(op, func(c *etcdCluster) {
+			w.touch("a request for another leader is answered")
+			c.answeredLeader = a.Request
 		})
 	case action.CompareData:
 		w.compareData(op, a)

@@ -149,7 +149,7 @@ func (w *world) deliver(op *operator) {
 // which wakes nobody.
 func sameButStatus(a, b etcdCluster) bool {
 	return a.generation == b.generation && a.number == b.number && a.deleting == b.deleting && a.gone == b.gone && a.adopt == b.adopt && a.recover == b.recover &&
-		a.restart == b.restart && a.rotate == b.rotate && a.fence.Mark == b.fence.Mark && a.fence.Seeded == b.fence.Seeded && a.fence.Lifted == b.fence.Lifted
+		a.restart == b.restart && a.rotate == b.rotate && a.askedRound == b.askedRound && a.askedLeader == b.askedLeader && a.fence.Mark == b.fence.Mark && a.fence.Seeded == b.fence.Seeded && a.fence.Lifted == b.fence.Lifted
 }
 
 // due is how many of n queued events arrive now.

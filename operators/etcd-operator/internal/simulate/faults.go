@@ -134,6 +134,10 @@ const (
 	EditTemplate
 	// AskRestart asks for a restart of all members.
 	AskRestart
+	// AskDefragment asks for a round of defragmentations, AskLeader for another leader, which may
+	// be one that is no member.
+	AskDefragment
+	AskLeader
 	// Cordon says that a node is to be emptied, Uncordon that it is not.
 	Cordon
 	Uncordon
@@ -195,7 +199,7 @@ var faultNames = [numFaults]string{
 	"MoveAway", "LeadLeaving", "SlowMember", "PartitionPeers", "PartitionOperator", "Fill", "CorruptMember", "CorruptSomebody",
 	"CrashOperator", "StallOperator", "TearCall", "LoseReply", "FailCall", "RepeatCall", "LateCall", "SecondOperator",
 	"SlowAnswers", "LagPods", "LagClaims", "LagStatus", "EditSize", "Pause", "EditVersion", "EditRepository", "EnableAuth",
-	"LackCredentials", "EditTemplate", "AskRestart", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
+	"LackCredentials", "EditTemplate", "AskRestart", "AskDefragment", "AskLeader", "Cordon", "Uncordon", "NameConflict", "Restore", "EraseFence",
 	"OldMarks", "DeleteCluster", "Unschedulable", "ImageTrouble", "SlowAddress", "ChangeLearners", "PassTime",
 	"LackCertificates", "SpoilCertificates", "RotateCA", "RefusePods", "RefuseClaims",
 	"AddByHand", "ChangePeerURL", "AlterData", "FillSlowly",

@@ -109,6 +109,9 @@ func (w *world) inject(f Fault) bool {
 	case EditTemplate, AskRestart:
 		w.editTemplate(f)
 		return true
+	case AskDefragment, AskLeader:
+		w.request(f)
+		return true
 	case Cordon, Uncordon:
 		return w.cordon(f)
 	case Pause:

@@ -160,6 +160,9 @@ func (w *world) whatIsWrong() string {
 	if w.cfg.TLS && (w.secrets.rotating() || w.isRotating()) {
 		return "a CA is being replaced"
 	}
+	if c.askedRound != c.begunRound || c.askedLeader != c.answeredLeader {
+		return "a request is not answered: " + c.askedRound + ", " + c.askedLeader
+	}
 	if c.current != c.wanted || c.target != "" {
 		return "another version is recorded: " + c.current + ", " + c.target
 	}

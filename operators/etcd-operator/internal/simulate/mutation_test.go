@@ -474,6 +474,32 @@ func TestPlantedBugs(t *testing.T) {
 			by:     []string{"S8"},
 			seeds:  3000,
 		},
+		"a request answered too early": {
+			reason: "another leader is asked for, and the answer is that it leads before it does",
+			planner: func(o facts.Observation) plan.Decision {
+				d := plan.Plan(o)
+				if _, ok := d.Action.(action.TransferLeadership); ok && o.Cluster.Maintenance.LeaderAsked() != "" {
+					d.Action = action.AnswerLeaderRequest{Request: o.Cluster.Maintenance.LeaderRequest}
+				}
+				return d
+			},
+			config: requesting,
+			by:     []string{"S8"},
+		},
+		"a request never answered": {
+			reason:  "what a user asks for is carried out again and again",
+			planner: without("AnswerLeaderRequest"),
+			config:  requesting,
+			by:      []string{liveness},
+		},
+		"a round without a request": {
+			reason: "a request for a round is not told from the one before",
+			planner: lie(func(o *facts.Observation) {
+				o.Cluster.Maintenance.DefragmentAnswered = o.Cluster.Maintenance.DefragmentRequest
+			}),
+			config: requesting,
+			by:     []string{liveness},
+		},
 		"paused is ignored": {
 			reason:  "spec.paused is not looked at",
 			planner: lie(func(o *facts.Observation) { o.Cluster.Paused = false }),
@@ -1655,6 +1681,13 @@ func filling(kinds ...FaultKind) func(*Config) {
 		c.Faults, c.Formed, c.Steps, c.Size = 20, true, 250, max(3, c.Size)
 		c.Nodes = max(c.Nodes, c.Size)
 	}
+}
+
+// requesting has users ask for rounds of defragmentations and for other leaders.
+func requesting(c *Config) {
+	c.Formed, c.Size, c.Gentle = true, max(3, c.Size), true
+	c.Nodes = max(c.Nodes, c.Size)
+	c.Kinds, c.Faults, c.Steps = []FaultKind{AskLeader, AskLeader, AskDefragment, KillContainer, PassTime}, 12, 250
 }
 
 // altering has clusters whose data is compared, and altered.

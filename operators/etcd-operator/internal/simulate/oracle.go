@@ -142,6 +142,8 @@ func (k *check) whileUnfenced() *Violation {
 		return k.recordConsistency(a)
 	case action.BeginDefragment:
 		return k.beginDefragment(a)
+	case action.AnswerLeaderRequest:
+		return k.answerLeaderRequest(a)
 	case action.Defragment:
 		return k.defragment(a)
 	case action.EnableDowngrade:

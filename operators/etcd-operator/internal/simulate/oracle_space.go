@@ -99,10 +99,10 @@ func (k *check) compact(a action.Compact) *Violation {
 func (k *check) beginDefragment(a action.BeginDefragment) *Violation {
 	m := &k.o.Cluster.Maintenance
 	switch {
-	case m.Schedule.String() == "" && m.AbovePercent == 0:
+	case m.Schedule.String() == "" && m.AbovePercent == 0 && !m.AsksForRound():
 		return violation("S6", "a round of defragmentations begins, and nobody asked for it")
-	case a.At != k.o.Now:
-		return violation("S6", "a round of defragmentations began at %s", a.At)
+	case a.At != k.o.Now || a.Request != m.DefragmentRequest:
+		return violation("S6", "a round of defragmentations began at %s, for the request %q", a.At, a.Request)
 	case k.o.Cluster.Target != "":
 		return violation("S10", "a round of defragmentations begins while members move to another version")
 	}

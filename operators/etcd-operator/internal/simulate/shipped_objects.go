@@ -95,6 +95,7 @@ func (w *world) newObject(c *etcdCluster) *v1beta2.EtcdCluster {
 		},
 		Status: *c.status.DeepCopy(),
 	}
+	c.askByAnnotations(o)
 	o.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: envTemplate, Value: c.wantedTemplate()}}}
 	if w.cfg.Persistent {
 		o.Spec.Pod.PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{

@@ -87,7 +87,7 @@ var (
 	etcdKinds = []FaultKind{
 		Fill, FillSlowly, CorruptMember, CorruptSomebody, AlterData,
 		AddByHand, ChangePeerURL, ChangeLearners, EnableAuth, LackCredentials,
-		LackCertificates, SpoilCertificates, RotateCA,
+		LackCertificates, SpoilCertificates, RotateCA, AskDefragment, AskLeader,
 	}
 )
 
@@ -165,7 +165,7 @@ var shippedActions = []string{
 }
 
 // seldomActions are those that few of them come to.
-var seldomActions = []string{"BeginDefragment", "CancelDowngrade", "DropSeed", "EndRecovery", "TakeClaims"}
+var seldomActions = []string{"AnswerLeaderRequest", "BeginDefragment", "CancelDowngrade", "DropSeed", "EndRecovery", "TakeClaims"}
 
 var shippedFlag = flag.Int("shipped", 350, "how many seeds TestShipped runs")
 

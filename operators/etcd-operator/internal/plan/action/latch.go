@@ -91,8 +91,16 @@ type RecordConsistency struct {
 	Differing []uint64
 }
 
-// BeginDefragment latches in the status when a round of defragmentations began.
-type BeginDefragment struct{ At time.Time }
+// BeginDefragment latches in the status when a round of defragmentations began, and which
+// request it answers; Request is empty if nobody has asked.
+type BeginDefragment struct {
+	At      time.Time
+	Request string
+}
+
+// AnswerLeaderRequest latches in the status that a request for another leader is answered: the
+// member leads, or Refused says why it was not made to.
+type AnswerLeaderRequest struct{ Request, Refused string }
 
 func (a RecordBootstrap) traits() traits {
 	return traits{kind: "RecordBootstrap", step: true, record: a.record}
@@ -181,7 +189,17 @@ func (a RecordConsistency) record(s *v1beta2.ClusterStatus) {
 func (a BeginDefragment) traits() traits { return traits{kind: "BeginDefragment", record: a.record} }
 
 func (a BeginDefragment) record(s *v1beta2.ClusterStatus) {
-	maintenanceOf(s).LastDefragmentTime = wholeSeconds(a.At)
+	m := maintenanceOf(s)
+	m.LastDefragmentTime, m.DefragmentRequest = wholeSeconds(a.At), a.Request
+}
+
+func (a AnswerLeaderRequest) traits() traits {
+	return traits{kind: "AnswerLeaderRequest", warning: a.Refused != "", record: a.record}
+}
+
+func (a AnswerLeaderRequest) record(s *v1beta2.ClusterStatus) {
+	m := maintenanceOf(s)
+	m.LeaderRequest, m.LeaderRefused = a.Request, a.Refused
 }
 
 // beginAnew records that the cluster is another one from now on, with the data of one Pod.

@@ -34,6 +34,11 @@ type Maintenance struct {
 	// none.
 	Repaired          time.Time
 	CompactedRevision int64
+
+	// DefragmentRequest and LeaderRequest are the values of the annotations defragment and
+	// move-leader, empty without, and the others those that were answered last.
+	DefragmentRequest, DefragmentAnswered string
+	LeaderRequest, LeaderAnswered         string
 }
 
 // Fence holds the marks by which a cluster is given out of our hands for a restore,
@@ -190,6 +195,24 @@ func (m *Maintenance) CountedFrom() time.Time {
 		return m.Begun
 	}
 	return m.Since
+}
+
+// AsksForRound reports whether a round of defragmentations is asked for that has not begun.
+func (m *Maintenance) AsksForRound() bool {
+	return m.DefragmentRequest != "" && m.DefragmentRequest != m.DefragmentAnswered
+}
+
+// LeaderAsked is the name of the member that is asked to lead; empty if none is, or that was
+// answered.
+func (m *Maintenance) LeaderAsked() string {
+	if m.LeaderRequest == m.LeaderAnswered {
+		return ""
+	}
+	words := strings.Fields(m.LeaderRequest)
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
 }
 
 // Asked is the uid of the restore that asks for a fence; empty if none does. One

@@ -124,10 +124,12 @@ func (v *Members) AlarmStatus() []v1beta2.AlarmStatus {
 	return all
 }
 
-// wantsRounds reports whether members are to be defragmented at all.
+// wantsRounds reports whether members are to be defragmented at all: one that was asked for is
+// not, any more, when the request is withdrawn.
 func (v *View) wantsRounds() bool {
 	m := &v.Cluster.Maintenance
-	return m.Schedule.String() != "" || m.AbovePercent > 0 || v.IsRepairingSpace()
+	return m.Schedule.String() != "" || m.AbovePercent > 0 || v.IsRepairingSpace() ||
+		(m.DefragmentRequest != "" && m.DefragmentRequest == m.DefragmentAnswered)
 }
 
 // NextToDefragment is the voter that is defragmented next in the round: the one that is

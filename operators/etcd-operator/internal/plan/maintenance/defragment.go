@@ -119,7 +119,7 @@ func defragmentationBlocker(v *facts.View, next *facts.Member) string {
 	return ""
 }
 
-// BeginDefragment begins a round, if it is time for one, or there is much to win.
+// BeginDefragment begins a round, if one is asked for, it is time for one, or there is much to win.
 func BeginDefragment(v *facts.View) *step.Step {
 	why := whyDefragment(v)
 	if why == "" || v.Cluster.IsChangingVersion() || v.NextToRestart() != nil {
@@ -128,12 +128,15 @@ func BeginDefragment(v *facts.View) *step.Step {
 	if not := defragmentationBlocker(v, nil); not != "" {
 		return step.Wait(step.BlockerPollInterval(v), v1beta2.ClusterReasonDefragmenting, "waiting to defragment: "+not)
 	}
-	return step.Do(action.BeginDefragment{At: v.Now}, v1beta2.ClusterReasonDefragmentationStarted, "started to defragment one member at a time: "+why)
+	return step.Do(action.BeginDefragment{At: v.Now, Request: v.Cluster.Maintenance.DefragmentRequest}, v1beta2.ClusterReasonDefragmentationStarted, "started to defragment one member at a time: "+why)
 }
 
 // whyDefragment says why it is time for a round; empty if it is not.
 func whyDefragment(v *facts.View) string {
 	m := &v.Cluster.Maintenance
+	if m.AsksForRound() {
+		return "the annotation " + v1beta2.AnnotationDefragment + " asks for it"
+	}
 	if at := due(v); !at.IsZero() {
 		return fmt.Sprintf("scheduled for %s", at.Format(time.RFC3339))
 	}

@@ -42,7 +42,12 @@ func TransferLeadership(v *facts.View, m *facts.Member) *Step {
 	if v.PodOf[m.Name] == nil {
 		return Wait(Shortly, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("waiting for another member to lead: %s has no Pod that can be asked to transfer leadership; if its container runs on, stop its node", m.Name))
 	}
-	return Do(action.TransferLeadership{From: m.Name, To: transferee.Name, ToID: transferee.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferred leadership from %s to %s", m.Name, transferee.Name))
+	return TransferLeadershipTo(m, transferee)
+}
+
+// TransferLeadershipTo moves leadership from the member that leads to another voter.
+func TransferLeadershipTo(from, to *facts.Member) *Step {
+	return Do(action.TransferLeadership{From: from.Name, To: to.Name, ToID: to.ID}, v1beta2.ClusterReasonTransferringLeadership, fmt.Sprintf("transferred leadership from %s to %s", from.Name, to.Name))
 }
 
 // AwaitUnrouted waits until no new clients are sent to a member that was marked; nil when
