@@ -173,7 +173,9 @@ type TLSStatus struct {
 	// condition CertificatesReady is False, there is nothing to do but wait.
 	// +optional
 	Pending bool `json:"pending,omitempty"`
-	// When the first of the cluster's certificates expires.
+	// When the first of the cluster's certificates expires, and since when that one is valid.
+	// +optional
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 }

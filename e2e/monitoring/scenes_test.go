@@ -114,6 +114,11 @@ func ofKind(what string, at time.Duration, kind, status, reason string, quiet ..
 	return scene{fires: conditionOf(what, kind, status, reason), at: at, labels: ofName, quiet: append(quiet, conditionOf(what, kind, well, "Fine"))}
 }
 
+// certificate is one that expires in so many seconds, of so many in which it is valid in all.
+func certificate(left, lifetime string) series {
+	return series{named("etcd_operator_certificate_expiry_seconds", ""): left + long, named("etcd_operator_certificate_lifetime_seconds", ""): lifetime + long}
+}
+
 const (
 	size, inUse, quota = "etcd_mvcc_db_total_size_in_bytes", "etcd_mvcc_db_total_size_in_use_in_bytes", "etcd_server_quota_backend_bytes"
 	used, limit        = "etcd_operator_member_database_in_use_bytes", "etcd_operator_member_database_quota_bytes"
@@ -154,8 +159,8 @@ var scenes = map[string]scene{
 	"EtcdUnhealthy":               {fires: series{named("etcd_operator_cluster_unhealthy_seconds", ""): "0+60" + long}, at: 40 * time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_cluster_unhealthy_seconds", ""): "0+60x20 0" + long}}},
 	"EtcdUpgradeStuck":            inCondition(70*time.Minute, "Upgrading", "True", "Upgrading", condition("Upgrading", "False", "VersionRefused")),
 	"EtcdVersionRefused":          inCondition(15*time.Minute, "Upgrading", "False", "VersionRefused", condition("Upgrading", "False", "AtVersion")),
-	"EtcdCertificateExpiring":     {fires: series{named("etcd_operator_certificate_expiry_seconds", ""): "600000" + long}, at: 15 * time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_certificate_expiry_seconds", ""): "700000" + long}}},
-	"EtcdCertificateExpiringSoon": {fires: series{named("etcd_operator_certificate_expiry_seconds", ""): "-5" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_certificate_expiry_seconds", ""): "600000" + long}}},
+	"EtcdCertificateExpiring":     {fires: certificate("600000", "7776000"), at: 15 * time.Minute, labels: ofName, quiet: []series{certificate("700000", "7776000"), certificate("1200", "3600"), certificate("28800", "86400")}},
+	"EtcdCertificateExpiringSoon": {fires: certificate("-5", "7776000"), at: time.Minute, labels: ofName, quiet: []series{certificate("600000", "7776000"), certificate("800", "3600")}},
 	"EtcdCertificatesNotReady":    inCondition(20*time.Minute, "CertificatesReady", "False", "CertificatesMissing"),
 	"EtcdNoSpace":                 {fires: series{named("etcd_operator_member_alarm", `,member="c-1",kind="NOSPACE"`): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_member_alarm", `,member="c-1",kind="CORRUPT"`): "1" + long}}},
 	"EtcdCorrupt":                 {fires: series{named("etcd_operator_member_alarm", `,member="c-1",kind="CORRUPT"`): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_member_alarm", `,member="c-1",kind="NOSPACE"`): "1" + long}}},
@@ -293,7 +298,7 @@ func healthy() series {
 		condition("Scaling", "False", "AtSize"), condition("CertificatesReady", "True", "CertificatesValid"), condition("Consistent", "True", "Consistent"),
 		filling("400"+long),
 		series{
-			named("etcd_operator_cluster_unhealthy_seconds", ""): "0" + long, named("etcd_operator_certificate_expiry_seconds", ""): "5000000-60" + long,
+			named("etcd_operator_cluster_unhealthy_seconds", ""): "0" + long, named("etcd_operator_certificate_expiry_seconds", ""): "5000000-60" + long, named("etcd_operator_certificate_lifetime_seconds", ""): "7776000" + long,
 			named("etcd_operator_data_inconsistent", ""): "0" + long, named("etcd_operator_consistency_check_due_timestamp_seconds", ""): "90000" + long,
 			`etcd_operator_clusters{namespace="op",phase="Running"}`:                      "1" + long,
 			`etcd_operator_reconcile_duration_seconds_count{namespace="op"}`:              "5+1" + long,

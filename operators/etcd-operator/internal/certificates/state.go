@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,7 +83,9 @@ func (in *input) state(t *rotation, wrong []problem) State {
 	wrong = append(wrong, check(in.cluster, pairs, in.now)...)
 	in.explain(&s, wrong)
 	in.show(&s, pairs[operator])
-	s.TLS.NotAfter = end(pairs, in.now)
+	if first := firstToEnd(pairs, in.now); first != nil {
+		s.TLS.NotBefore, s.TLS.NotAfter = first.NotBefore, first.NotAfter
+	}
 	if t != nil {
 		s.TLS.Rotation = t.step
 		in.announce(&s, t)
@@ -206,21 +209,22 @@ func trustedBy(p *pair) caSet {
 	return p.trusted
 }
 
-// end is when the first of the certificates ends, or of those that have signed them;
-// zero if there is none.
-func end(pairs map[role]*pair, now time.Time) time.Time {
-	var first time.Time
-	sooner := func(t time.Time) {
-		if first.IsZero() || t.Before(first) {
-			first = t
+// firstToEnd is the certificate that ends first, of all and of those that have signed them; nil
+// if there is none. Of several that end together it is the one that was issued last: an issued
+// certificate ends with its CA, if that ends before.
+func firstToEnd(pairs map[role]*pair, now time.Time) *x509.Certificate {
+	var first *x509.Certificate
+	sooner := func(c *x509.Certificate) {
+		if first == nil || c.NotAfter.Before(first.NotAfter) || (c.NotAfter.Equal(first.NotAfter) && c.NotBefore.After(first.NotBefore)) {
+			first = c
 		}
 	}
 	for r, p := range pairs {
-		sooner(p.leaf.NotAfter)
+		sooner(p.leaf)
 		if by := verifier(pairs, r); by != nil {
 			chain, _ := p.chain(by, now)
 			for _, c := range chain {
-				sooner(c.NotAfter)
+				sooner(c)
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type Metrics struct {
 	quota    *prometheus.Desc
 	alarms   *prometheus.Desc
 	expiry   *prometheus.Desc
+	lifetime *prometheus.Desc
 	compared *prometheus.Desc
 	due      *prometheus.Desc
 	differs  *prometheus.Desc
@@ -48,8 +49,9 @@ type state struct {
 	lastHealthy time.Time
 	// deleting is whether nobody expects it to be healthy any more.
 	deleting bool
-	// ends is when the first of its certificates ends; zero if it has none, or none is known.
-	ends time.Time
+	// ends is when the first of its certificates ends, and begins since when that one is valid;
+	// zero if it has none, or none is known.
+	begins, ends time.Time
 	// compared is when the members' data was last compared, zero if never, and consistent
 	// whether it was the same.
 	compared time.Time
@@ -94,6 +96,8 @@ func New(reg prometheus.Registerer) *Metrics {
 		alarms: operator.OfObject("etcd_operator_member_alarm", "1 for each etcd alarm of a member, by kind (NOSPACE, CORRUPT).", "member", "kind"),
 		expiry: operator.OfObject("etcd_operator_certificate_expiry_seconds",
 			"Seconds until the first certificate of the EtcdCluster expires, CAs included; negative after that. Absent without TLS."),
+		lifetime: operator.OfObject("etcd_operator_certificate_lifetime_seconds",
+			"For how long the certificate is valid in all that etcd_operator_certificate_expiry_seconds tells of. Absent without TLS."),
 		compared: operator.OfObject("etcd_operator_consistency_check_timestamp_seconds",
 			"Unix time of the last comparison of the members' data; absent before the first."),
 		due: operator.OfObject("etcd_operator_consistency_check_due_timestamp_seconds",
@@ -134,9 +138,9 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, de
 		if s.Consistency != nil {
 			st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
 		}
-		st.ends = time.Time{}
-		if s.TLS != nil && s.TLS.NotAfter != nil {
-			st.ends = s.TLS.NotAfter.Time
+		st.begins, st.ends = time.Time{}, time.Time{}
+		if s.TLS != nil && s.TLS.NotBefore != nil && s.TLS.NotAfter != nil {
+			st.begins, st.ends = s.TLS.NotBefore.Time, s.TLS.NotAfter.Time
 		}
 	})
 }
@@ -167,6 +171,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.quota
 	ch <- m.alarms
 	ch <- m.expiry
+	ch <- m.lifetime
 	ch <- m.compared
 	ch <- m.due
 	ch <- m.differs
@@ -203,6 +208,7 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 	}
 	if !s.ends.IsZero() {
 		gauge(m.expiry, time.Until(s.ends).Seconds())
+		gauge(m.lifetime, s.ends.Sub(s.begins).Seconds())
 	}
 	if !s.due.IsZero() && !s.deleting {
 		gauge(m.due, float64(s.due.Unix()))

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -117,18 +118,18 @@ func TestDeletedClustersAreNotUnhealthy(t *testing.T) {
 func TestCertificateExpiry(t *testing.T) {
 	m, reg := newMetrics()
 	plain, secure := status(v1beta2.PhaseRunning, 3, 0, true, false), status(v1beta2.PhaseRunning, 3, 0, true, false)
-	end := metav1.NewTime(time.Now().Add(time.Hour))
-	secure.TLS = &v1beta2.TLSStatus{NotAfter: &end}
+	begin, end := metav1.NewTime(time.Now().Add(-2*time.Hour)), metav1.NewTime(time.Now().Add(time.Hour))
+	secure.TLS = &v1beta2.TLSStatus{NotBefore: &begin, NotAfter: &end}
 	m.Observe(key("a"), plain, false, 0)
 	m.Observe(key("b"), secure, false, 0)
-	told := func() map[string]float64 {
+	told := func(metric string) map[string]float64 {
 		families, err := reg.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
 		all := map[string]float64{}
 		for _, f := range families {
-			if f.GetName() != "etcd_operator_certificate_expiry_seconds" {
+			if f.GetName() != metric {
 				continue
 			}
 			for _, x := range f.GetMetric() {
@@ -137,12 +138,16 @@ func TestCertificateExpiry(t *testing.T) {
 		}
 		return all
 	}
-	if got := told(); len(got) != 1 || got["b"] > 3600 || got["b"] < 3500 {
+	const expiry, lifetime = "etcd_operator_certificate_expiry_seconds", "etcd_operator_certificate_lifetime_seconds"
+	if got := told(lifetime); len(got) != 1 || math.Abs(got["b"]-3*3600) > 1 {
+		t.Errorf("they are valid for %v seconds in all, want three hours for b alone", got)
+	}
+	if got := told(expiry); len(got) != 1 || got["b"] > 3600 || got["b"] < 3500 {
 		t.Errorf("they last for %v seconds, want an hour for b alone", got)
 	}
 	secure.TLS.NotAfter = nil
 	m.Observe(key("b"), secure, false, 0)
-	if got := told(); len(got) > 0 {
+	if got := told(expiry); len(got) > 0 {
 		t.Errorf("nothing is known of them, and they last for %v seconds", got)
 	}
 }

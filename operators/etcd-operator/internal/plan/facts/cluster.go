@@ -96,8 +96,9 @@ type TLS struct {
 	Trust string
 	// Rotation is how far the replacement of a CA has come.
 	Rotation v1beta2.CARotation
-	// NotAfter is when the first of the certificates ends; zero if none is known.
-	NotAfter time.Time
+	// NotAfter is when the first of the certificates ends, and NotBefore since when that one is
+	// valid; zero if none is known.
+	NotBefore, NotAfter time.Time
 	// Problem is what is wrong with them, and Message says what is wrong with which
 	// certificate, and what to do; both are empty if they are valid.
 	Problem CertificateProblem

@@ -23,8 +23,8 @@ func tlsStatus(v *facts.View) *v1beta2.TLSStatus {
 	}
 	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.Cluster.RecordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
 	if !t.NotAfter.IsZero() {
-		end := metav1.NewTime(t.NotAfter.Truncate(time.Second))
-		st.NotAfter = &end
+		begin, end := metav1.NewTime(t.NotBefore.Truncate(time.Second)), metav1.NewTime(t.NotAfter.Truncate(time.Second))
+		st.NotBefore, st.NotAfter = &begin, &end
 	}
 	return st
 }
