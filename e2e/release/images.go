@@ -31,7 +31,7 @@ func (b *build) annotations(title string) map[string]string {
 	}
 }
 
-// writeImage writes one image for all processors, and notes its digest.
+// writeImage writes one image for all processors as an archive, and notes its digest.
 func (b *build) writeImage(ctx context.Context, name string, spec func(arch string) image.Spec) error {
 	r := &image.Release{Specs: map[string]image.Spec{}, Tag: b.tag, Created: b.time, Annotations: b.annotations(name)}
 	for _, arch := range Architectures {
@@ -41,12 +41,17 @@ func (b *build) writeImage(ctx context.Context, name string, spec func(arch stri
 		s.Labels = labels
 		r.Specs[arch] = s
 	}
-	digest, err := image.WriteLayout(ctx, filepath.Join(b.to, ImagesDir, name), r)
+	layout, err := os.MkdirTemp("", "layout-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(layout)
+	digest, err := image.WriteLayout(ctx, layout, registry+"/"+name, r)
 	if err != nil {
 		return fmt.Errorf("image %s: %w", name, err)
 	}
 	b.digests[name] = digest
-	return nil
+	return writeImageArchive(filepath.Join(b.to, imageArchive(name, b.tag)), layout, b.time)
 }
 
 // makeImages writes the operators' images.

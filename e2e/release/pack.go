@@ -37,7 +37,7 @@ func filesOf(dir string) (map[string][]byte, error) {
 }
 
 // writeArchive writes files into a .tar.gz, below a folder. The same files and time make the same
-// archive: its entries are sorted, belong to root, and have that time.
+// archive.
 func writeArchive(to, folder string, files map[string][]byte, at time.Time) (err error) {
 	out, err := os.Create(to)
 	if err != nil {
@@ -45,7 +45,13 @@ func writeArchive(to, folder string, files map[string][]byte, at time.Time) (err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	gz := gzip.NewWriter(out)
-	t := tar.NewWriter(gz)
+	return errors.Join(writeTar(gz, folder, files, at), gz.Close())
+}
+
+// writeTar writes files into a tar, below a folder. Its entries are sorted, belong to root, and have
+// that time.
+func writeTar(to io.Writer, folder string, files map[string][]byte, at time.Time) error {
+	t := tar.NewWriter(to)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		h := &tar.Header{Name: path.Join(folder, name), Mode: 0o644, Size: int64(len(files[name])), ModTime: at, Format: tar.FormatUSTAR}
 		if err := t.WriteHeader(h); err != nil {
@@ -55,7 +61,7 @@ func writeArchive(to, folder string, files map[string][]byte, at time.Time) (err
 			return err
 		}
 	}
-	return errors.Join(t.Close(), gz.Close())
+	return t.Close()
 }
 
 // sums are the SHA-256 digests of files, in hexadecimal digits, by their paths.

@@ -3,6 +3,7 @@ package release
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -58,6 +59,36 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 	if one.digests["app"] == other.digests["app"] {
 		t.Error("another program has the same digest")
+	}
+}
+
+// An archive is an OCI layout, with the names by which skopeo and containerd find the image, and nothing of
+// it gets out of the folder that it is unpacked into.
+func TestImageArchive(t *testing.T) {
+	b := anImage(t, "program")
+	archive := filepath.Join(b.to, "app-image-v1.2.3.tar")
+	work := t.TempDir()
+	_, described, err := ReadImage(archive, work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"org.opencontainers.image.ref.name": "v1.2.3", "io.containerd.image.name": registry + "/app:v1.2.3"}
+	if diff := cmp.Diff(want, described.Annotations); diff != "" || described.Digest.String() != b.digests["app"] {
+		t.Errorf("%s instead of %s, annotations (-want +got):\n%s", described.Digest, b.digests["app"], diff)
+	}
+	if text, err := os.ReadFile(filepath.Join(work, "oci-layout")); err != nil || !bytes.Contains(text, []byte(`"imageLayoutVersion"`)) {
+		t.Errorf("oci-layout: %s, %v", text, err)
+	}
+	outside := filepath.Join(t.TempDir(), "outside.tar")
+	f, err := os.Create(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(writeTar(f, "", map[string][]byte{"../stray": nil}, time.Time{}), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadImage(outside, t.TempDir()); err == nil || !strings.Contains(err.Error(), "escapes") {
+		t.Errorf("a file outside of the folder: %v", err)
 	}
 }
 

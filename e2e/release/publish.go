@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
@@ -19,98 +18,100 @@ import (
 // refName is the annotation by which a layout names the tag of an image.
 const refName = "org.opencontainers.image.ref.name"
 
-// built is an image of a release.
-type built struct {
-	index  v1.ImageIndex
+// artifact is an image of a release.
+type artifact struct {
 	tag    name.Tag
 	digest v1.Hash
+	// push writes it to the registry.
+	push func(...remote.Option) error
 }
 
 // ref is its name in the registry, with its digest.
-func (b *built) ref() string { return b.tag.Context().Digest(b.digest.String()).String() }
+func (a *artifact) ref() string { return a.tag.Context().Digest(a.digest.String()).String() }
 
-// builtImages reads those of the release in a folder, with the names that they have in a registry.
-func builtImages(dir, registry string) ([]*built, error) {
-	found, err := os.ReadDir(filepath.Join(dir, ImagesDir))
+// artifacts reads the images of the release in a folder, with the names that they have in a
+// registry. Their files are in the folder work.
+func artifacts(dir, registry, work string) ([]*artifact, error) {
+	archives, err := imageArchives(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no release; build one by make release: %w", dir, err)
+		return nil, err
 	}
-	var all []*built
-	for _, folder := range found {
-		b, err := readLayout(filepath.Join(dir, ImagesDir, folder.Name()), registry+"/"+folder.Name())
-		if err != nil {
-			return nil, fmt.Errorf("image %s: %w", folder.Name(), err)
+	var all []*artifact
+	for _, archive := range archives {
+		image := imageOf(archive)
+		layout := filepath.Join(work, image)
+		if err := os.Mkdir(layout, 0o755); err != nil {
+			return nil, err
 		}
-		all = append(all, b)
+		index, described, err := ReadImage(archive, layout)
+		if err != nil {
+			return nil, err
+		}
+		tag, err := name.NewTag(registry+"/"+image+":"+described.Annotations[refName], name.StrictValidation)
+		if err != nil {
+			return nil, fmt.Errorf("tag of %s: %w", archive, err)
+		}
+		all = append(all, &artifact{tag: tag, digest: described.Digest, push: func(options ...remote.Option) error {
+			return remote.WriteIndex(tag, index, options...)
+		}})
 	}
 	return all, nil
 }
 
-func readLayout(dir, repository string) (*built, error) {
-	path, err := layout.FromPath(dir)
+// withArtifacts calls what is given with each image of the release in a folder.
+func withArtifacts(dir, registry string, do func(*artifact) error) error {
+	work, err := os.MkdirTemp("", "artifacts-*")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	root, err := path.ImageIndex()
+	defer os.RemoveAll(work)
+	all, err := artifacts(dir, registry, work)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	manifest, err := root.IndexManifest()
-	if err != nil {
-		return nil, err
+	for _, a := range all {
+		if err := do(a); err != nil {
+			return err
+		}
 	}
-	if len(manifest.Manifests) != 1 {
-		return nil, fmt.Errorf("the layout holds %d images, not one", len(manifest.Manifests))
-	}
-	described := manifest.Manifests[0]
-	tag, err := name.NewTag(repository+":"+described.Annotations[refName], name.StrictValidation)
-	if err != nil {
-		return nil, err
-	}
-	index, err := root.ImageIndex(described.Digest)
-	return &built{index: index, tag: tag, digest: described.Digest}, err
+	return nil
 }
 
 // Refs are the names of the images of the release in a folder, with their digests, as they are
 // published to a registry such as ghcr.io/etcd-operators.
 func Refs(dir, registry string) ([]string, error) {
-	all, err := builtImages(dir, registry)
 	var refs []string
-	for _, b := range all {
-		refs = append(refs, b.ref())
-	}
-	return refs, err
+	return refs, withArtifacts(dir, registry, func(a *artifact) error {
+		refs = append(refs, a.ref())
+		return nil
+	})
 }
 
 // Publish pushes the images of the release in a folder to a registry, with the credentials of
-// docker's configuration, and returns their [Refs]. It is harmless to repeat. A tag that is there
-// already and has another digest is refused: tags never move.
+// docker's configuration, and returns their [Refs]. It is harmless to repeat. A tag that is there already
+// and has another digest is refused: tags never move.
 func Publish(ctx context.Context, dir, registry string) ([]string, error) {
-	all, err := builtImages(dir, registry)
-	if err != nil {
-		return nil, err
-	}
 	var refs []string
-	for _, b := range all {
-		if err := b.publish(ctx); err != nil {
-			return nil, fmt.Errorf("publish %s: %w", b.tag, err)
+	return refs, withArtifacts(dir, registry, func(a *artifact) error {
+		if err := a.publish(ctx); err != nil {
+			return fmt.Errorf("publish %s: %w", a.tag, err)
 		}
-		refs = append(refs, b.ref())
-	}
-	return refs, nil
+		refs = append(refs, a.ref())
+		return nil
+	})
 }
 
-func (b *built) publish(ctx context.Context) error {
+func (a *artifact) publish(ctx context.Context) error {
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
-	there, err := remote.Head(b.tag, options...)
+	there, err := remote.Head(a.tag, options...)
 	var answer *transport.Error
 	switch {
-	case err == nil && there.Digest == b.digest:
+	case err == nil && there.Digest == a.digest:
 		return nil
 	case err == nil:
 		return fmt.Errorf("it is published already, as %s: a tag never moves; release the next patch", there.Digest)
 	case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound:
-		return remote.WriteIndex(b.tag, b.index, options...)
+		return a.push(options...)
 	}
 	return err
 }

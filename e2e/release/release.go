@@ -24,8 +24,6 @@ const (
 	Checksums  = "SHA256SUMS"
 	Provenance = "provenance.json"
 	Notes      = "RELEASE_NOTES.md"
-	// ImagesDir has a folder for each image, which is an OCI layout.
-	ImagesDir = "images"
 )
 
 // signature ends the name of a file's signature, with what verifies it.

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/e2e/release"
@@ -43,7 +42,7 @@ func imagesRun(t *testing.T, dir string) {
 	for _, recipe := range images.Products {
 		for _, arch := range release.Architectures {
 			t.Run(recipe.Name()+"/"+arch, func(t *testing.T) {
-				img := imageFor(t, filepath.Join(dir, release.ImagesDir, recipe.Name()), arch)
+				img := imageFor(t, filepath.Join(dir, recipe.Name()+"-image-"+tag+".tar"), arch)
 				layers, err := img.Layers()
 				if err != nil || len(layers) != 1 {
 					t.Fatalf("%d layers: %v", len(layers), err)
@@ -66,22 +65,10 @@ func imagesRun(t *testing.T, dir string) {
 	}
 }
 
-// imageFor is the image of a layout for a processor.
-func imageFor(t *testing.T, dir, arch string) v1.Image {
+// imageFor is the image of an archive for a processor.
+func imageFor(t *testing.T, archive, arch string) v1.Image {
 	t.Helper()
-	path, err := layout.FromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := path.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
-	outer, err := root.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	index, err := root.ImageIndex(outer.Manifests[0].Digest)
+	index, _, err := release.ReadImage(archive, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +85,7 @@ func imageFor(t *testing.T, dir, arch string) v1.Image {
 			return img
 		}
 	}
-	t.Fatalf("%s has no image for %s", dir, arch)
+	t.Fatalf("%s has no image for %s", archive, arch)
 	return nil
 }
 

@@ -94,7 +94,7 @@ func commitChanges(t *testing.T, folder string) {
 // areSame fails the test for each file that is not the same in both folders.
 func areSame(t *testing.T, one, two string) {
 	files, others := filesBelow(t, one), filesBelow(t, two)
-	if !slices.Equal(files, others) || len(files) < 60 {
+	if !slices.Equal(files, others) || len(files) < 50 {
 		t.Fatalf("the first build has %d files %v, the second %d files %v", len(files), files, len(others), others)
 	}
 	for _, file := range files {

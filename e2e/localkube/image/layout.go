@@ -29,10 +29,11 @@ type Release struct {
 	Annotations map[string]string
 }
 
-// WriteLayout writes an image into the new folder dir as an OCI layout, with its layers compressed,
-// and returns the digest of its index: what a registry will call it.
+// WriteLayout writes an image into the empty folder dir as an OCI layout, with its layers compressed,
+// and returns the digest of its index: what a registry will call it. name, such as
+// example.com/team/app, is what containerd calls the image when it imports the layout.
 // (https://github.com/opencontainers/image-spec/blob/main/image-layout.md)
-func WriteLayout(ctx context.Context, dir string, r *Release) (digest string, err error) {
+func WriteLayout(ctx context.Context, dir, name string, r *Release) (digest string, err error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range slices.Sorted(maps.Keys(r.Specs)) {
 		img, err := ociImage(ctx, r.Specs[arch], arch, r.Created)
@@ -50,7 +51,10 @@ func WriteLayout(ctx context.Context, dir string, r *Release) (digest string, er
 	if err != nil {
 		return "", err
 	}
-	if err := written.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": r.Tag})); err != nil {
+	if err := written.AppendIndex(index, layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": r.Tag,
+		"io.containerd.image.name":          name + ":" + r.Tag,
+	})); err != nil {
 		return "", fmt.Errorf("write %s: %w", dir, err)
 	}
 	hash, err := index.Digest()
