@@ -68,9 +68,18 @@ func TestImageArchive(t *testing.T) {
 	b := anImage(t, "program")
 	archive := filepath.Join(b.to, "app-image-v1.2.3.tar")
 	work := t.TempDir()
-	_, described, err := ReadImage(archive, work)
+	index, described, err := ReadImage(archive, work)
 	if err != nil {
 		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range manifest.Manifests {
+		if m.ArtifactType != "" {
+			t.Errorf("an artifactType, which makes Debian 12's skopeo copy the image with another digest: %+v", m)
+		}
 	}
 	want := map[string]string{"org.opencontainers.image.ref.name": "v1.2.3", "io.containerd.image.name": registry + "/app:v1.2.3"}
 	if diff := cmp.Diff(want, described.Annotations); diff != "" || described.Digest.String() != b.digests["app"] {

@@ -41,7 +41,7 @@ func WriteLayout(ctx context.Context, dir, name string, r *Release) (digest stri
 			return "", fmt.Errorf("image for %s: %w", arch, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+			Add: plain{img}, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
 	}
 	if len(r.Annotations) > 0 {
@@ -60,6 +60,13 @@ func WriteLayout(ctx context.Context, dir, name string, r *Release) (digest stri
 	hash, err := index.Digest()
 	return hash.String(), err
 }
+
+// plain keeps the type of an image's configuration out of the index: Debian 12's skopeo drops what it does not
+// know of an index, and so copies the image with another digest.
+type plain struct{ v1.Image }
+
+// ArtifactType is what the index takes, if there is this method.
+func (plain) ArtifactType() (string, error) { return "", nil }
 
 func ociImage(ctx context.Context, spec Spec, arch string, created time.Time) (v1.Image, error) {
 	layers, err := layersOf(ctx, spec, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression))
