@@ -53,7 +53,7 @@ demo: ## Watch a cluster form, grow, heal, shrink, and come back from a backup, 
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs
 
 .PHONY: test-unit
-test-unit: localkube bin/azurite bin/fakegcs bin/controller-gen bin/promtool bin/olm bin/scorecard-test ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
+test-unit: localkube bin/azurite bin/fakegcs bin/controller-gen bin/helm bin/promtool bin/olm bin/scorecard-test ## Run the tests that need no Kubernetes (but a real API server, and real etcd)
 	@$(LOCALKUBE) build
 	@$(MAKE) --no-print-directory --jobs=$(UNIT_JOBS) $(UNIT)
 
@@ -165,11 +165,11 @@ release: bin/cyclonedx-gomod ## Build release VERSION, such as 1.2.3, into out/r
 	cd e2e && go run ./cmd/release build -version '$(VERSION)'
 
 .PHONY: release-publish
-release-publish: ## Push the images of out/release to REGISTRY, such as ghcr.io/etcd-operators
+release-publish: ## Push the images and charts of out/release to REGISTRY, such as ghcr.io/etcd-operators
 	cd e2e && go run ./cmd/release publish -registry '$(REGISTRY)'
 
 .PHONY: release-sign
-release-sign: bin/cosign ## Sign out/release, and its images in REGISTRY if set: with KEY, or without by the identity of a workflow
+release-sign: bin/cosign ## Sign out/release, and its images and charts in REGISTRY if set: with KEY, or without by the identity of a workflow
 	cd e2e && go run ./cmd/release sign -key '$(KEY)' -registry '$(REGISTRY)'
 
 # The programs for the processor that this machine does not have run under emulation.

@@ -129,6 +129,25 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
+// TestLinks: what a chart shows of the repository is there.
+func TestLinks(t *testing.T) {
+	for _, name := range append([]string{Umbrella}, Operators...) {
+		about := load(t, name).Metadata
+		if len(about.Maintainers) != 1 {
+			t.Fatalf("%s has %d maintainers", name, len(about.Maintainers))
+		}
+		for link, of := range map[string]string{
+			about.Icon:               "https://raw.githubusercontent.com/etcd-operators/etcd-operators/main/",
+			about.Maintainers[0].URL: "https://github.com/etcd-operators/etcd-operators/blob/main/",
+		} {
+			file, ok := strings.CutPrefix(link, of)
+			if _, err := os.Stat(filepath.Join(root, file)); !ok || err != nil {
+				t.Errorf("%s leads to %q: %v", name, link, err)
+			}
+		}
+	}
+}
+
 func unmarshal(t *testing.T, text string, into any) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(text), into); err != nil {

@@ -24,6 +24,9 @@ var Operators = []string{original, "etcd-backup-operator", "etcd-restore-operato
 // which is the chart's appVersion. A release sets it.
 const DigestAnnotation = "etcd.database.coreos.com/image-digest"
 
+// development is the version of the charts in a checkout.
+const development = "0.0.0-dev"
+
 // Umbrella is the chart that depends on all of them.
 const Umbrella = "etcd-operators"
 
@@ -124,7 +127,7 @@ func describe(root, chart string, made map[string]string) error {
 	if err != nil {
 		return err
 	}
-	var about struct{ Name, Description string }
+	var about struct{ Name, Description, Version string }
 	if err := yaml.Unmarshal(text, &about); err != nil {
 		return fmt.Errorf("%s/Chart.yaml: %w", dir, err)
 	}
@@ -138,6 +141,6 @@ func describe(root, chart string, made map[string]string) error {
 		return err
 	}
 	made[filepath.Join(dir, "values.schema.json")] = out.String()
-	made[filepath.Join(dir, "README.md")] = readme(about.Name, about.Description, values)
+	made[filepath.Join(dir, "README.md")] = readme(about.Name, about.Description, about.Version, values)
 	return nil
 }

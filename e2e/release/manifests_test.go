@@ -212,6 +212,7 @@ func chartsCarryTheVersion(t *testing.T, b *build) {
 			t.Errorf("%s: %+v", name, c.Metadata)
 		}
 		areShown(t, c.Metadata)
+		tellsToInstall(t, c)
 		if name != charts.Umbrella {
 			image := registry + "/" + name + ":"
 			for tag, want := range map[string]string{"": image + "v1.2.3-rc.1@" + digestFor(name), "other": image + "other"} {
@@ -229,6 +230,20 @@ func chartsCarryTheVersion(t *testing.T, b *build) {
 			t.Errorf("%s has %v", name, have)
 		}
 	}
+}
+
+// tellsToInstall: the page of a chart installs this version of it.
+func tellsToInstall(t *testing.T, c *chart.Chart) {
+	t.Helper()
+	for _, f := range c.Files {
+		if f.Name == "README.md" {
+			if want := "oci://" + registry + "/charts/" + c.Name() + " --version 1.2.3-rc.1 "; !strings.Contains(string(f.Data), want) {
+				t.Errorf("README.md of %s does not say %s", c.Name(), want)
+			}
+			return
+		}
+	}
+	t.Errorf("%s has no README.md", c.Name())
 }
 
 // areShown: Artifact Hub shows a chart's images by their digests, and the changes that concern it.

@@ -18,18 +18,20 @@ import (
 // refName is the annotation by which a layout names the tag of an image.
 const refName = "org.opencontainers.image.ref.name"
 
-// artifact is an image of a release.
+// artifact is an image or a chart of a release.
 type artifact struct {
 	tag    name.Tag
 	digest v1.Hash
 	// push writes it to the registry.
 	push func(...remote.Option) error
+	// moves tells that the tag is of no version, and names whatever was published last.
+	moves bool
 }
 
 // ref is its name in the registry, with its digest.
 func (a *artifact) ref() string { return a.tag.Context().Digest(a.digest.String()).String() }
 
-// artifacts reads the images of the release in a folder, with the names that they have in a
+// artifacts reads the images and charts of the release in a folder, with the names that they have in a
 // registry. Their files are in the folder work.
 func artifacts(dir, registry, work string) ([]*artifact, error) {
 	archives, err := imageArchives(dir)
@@ -55,10 +57,11 @@ func artifacts(dir, registry, work string) ([]*artifact, error) {
 			return remote.WriteIndex(tag, index, options...)
 		}})
 	}
-	return all, nil
+	charts, err := chartArtifacts(dir, registry)
+	return append(all, charts...), err
 }
 
-// withArtifacts calls what is given with each image of the release in a folder.
+// withArtifacts calls what is given with each image and chart of the release in a folder.
 func withArtifacts(dir, registry string, do func(*artifact) error) error {
 	work, err := os.MkdirTemp("", "artifacts-*")
 	if err != nil {
@@ -77,26 +80,19 @@ func withArtifacts(dir, registry string, do func(*artifact) error) error {
 	return nil
 }
 
-// Refs are the names of the images of the release in a folder, with their digests, as they are
-// published to a registry such as ghcr.io/etcd-operators.
-func Refs(dir, registry string) ([]string, error) {
-	var refs []string
-	return refs, withArtifacts(dir, registry, func(a *artifact) error {
-		refs = append(refs, a.ref())
-		return nil
-	})
-}
-
-// Publish pushes the images of the release in a folder to a registry, with the credentials of
-// docker's configuration, and returns their [Refs]. It is harmless to repeat. A tag that is there already
-// and has another digest is refused: tags never move.
+// Publish pushes the images and charts of the release in a folder to a registry such as
+// ghcr.io/etcd-operators, with the credentials of docker's configuration, and returns their names with
+// their digests. It is harmless to repeat. A version that is there already and has another digest is
+// refused: its tag never moves.
 func Publish(ctx context.Context, dir, registry string) ([]string, error) {
 	var refs []string
 	return refs, withArtifacts(dir, registry, func(a *artifact) error {
 		if err := a.publish(ctx); err != nil {
 			return fmt.Errorf("publish %s: %w", a.tag, err)
 		}
-		refs = append(refs, a.ref())
+		if !a.moves {
+			refs = append(refs, a.ref())
+		}
 		return nil
 	})
 }
@@ -108,9 +104,9 @@ func (a *artifact) publish(ctx context.Context) error {
 	switch {
 	case err == nil && there.Digest == a.digest:
 		return nil
-	case err == nil:
+	case err == nil && !a.moves:
 		return fmt.Errorf("it is published already, as %s: a tag never moves; release the next patch", there.Digest)
-	case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound:
+	case err == nil, errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound:
 		return a.push(options...)
 	}
 	return err

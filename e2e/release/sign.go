@@ -34,18 +34,22 @@ func (s *Signer) Sign(ctx context.Context, dir string) error {
 	return s.run(ctx, "attest-blob", "--statement", statement, "--bundle", statement+signature)
 }
 
-// SignImages signs published images, which are named by digest.
-func (s *Signer) SignImages(ctx context.Context, refs []string) error {
-	for _, ref := range refs {
-		args := []string{"sign"}
-		if s.Insecure {
-			args = append(args, "--allow-insecure-registry", "--allow-http-registry")
+// SignPublished signs the images and charts of the release in a folder, as they are published in a registry.
+func (s *Signer) SignPublished(ctx context.Context, dir, registry string) error {
+	return withArtifacts(dir, registry, func(a *artifact) error {
+		if a.moves {
+			return nil
 		}
-		if err := s.run(ctx, append(args, ref)...); err != nil {
-			return err
-		}
+		return s.publish(ctx, "sign", a.ref())
+	})
+}
+
+// publish runs cosign for what is in a registry.
+func (s *Signer) publish(ctx context.Context, command string, args ...string) error {
+	if s.Insecure {
+		args = append([]string{"--allow-insecure-registry", "--allow-http-registry"}, args...)
 	}
-	return nil
+	return s.run(ctx, append([]string{command}, args...)...)
 }
 
 // run runs cosign, whose first argument is a command that signs.

@@ -53,18 +53,20 @@ func areVerified(t *testing.T, root, dir string) {
 
 	server := httptest.NewServer(registryserver.New(registryserver.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
-	refs, err := release.Publish(t.Context(), dir, strings.TrimPrefix(server.URL, "http://"))
-	if err != nil || len(refs) != 6 {
+	registry := strings.TrimPrefix(server.URL, "http://")
+	refs, err := release.Publish(t.Context(), dir, registry)
+	if err != nil || len(refs) != 6+4 {
 		t.Fatalf("published %v: %v", refs, err)
 	}
-	image := func(folder, ref string) []string {
-		return []string{"verify", "--key", filepath.Join(folder, "cosign.pub"), "--insecure-ignore-tlog", "--allow-http-registry", ref}
+	published := func(folder, ref, command string, args ...string) []string {
+		return append([]string{command, "--key", filepath.Join(folder, "cosign.pub"), "--insecure-ignore-tlog", "--allow-http-registry"}, append(args, ref)...)
 	}
-	verifies("an image before it is signed", false, image(keys, refs[0])...)
-	if err := signer.SignImages(t.Context(), refs[:1]); err != nil {
+	verifies("an image before it is signed", false, published(keys, refs[0], "verify")...)
+	if err := signer.SignPublished(t.Context(), dir, registry); err != nil {
 		t.Fatal(err)
 	}
-	verifies("an image", true, image(keys, refs[0])...)
-	verifies("an image by another key", false, image(other, refs[0])...)
-	verifies("an image that is not signed", false, image(keys, refs[1])...)
+	for _, ref := range refs {
+		verifies(ref, true, published(keys, ref, "verify")...)
+		verifies(ref+" by another key", false, published(other, ref, "verify")...)
+	}
 }

@@ -1,4 +1,4 @@
-// Command release builds a release into a folder, publishes its images, and signs it:
+// Command release builds a release into a folder, publishes its images and charts, and signs it:
 // `make release`, `make release-publish`, `make release-sign`. See docs/project/releasing.md.
 package main
 
@@ -72,7 +72,7 @@ func build(ctx context.Context, fs *flag.FlagSet, root string, out *string, args
 }
 
 func publish(ctx context.Context, fs *flag.FlagSet, out *string, args []string) error {
-	registry := fs.String("registry", "", "where to push the images to, such as ghcr.io/etcd-operators")
+	registry := fs.String("registry", "", "where to push the images and charts to, such as ghcr.io/etcd-operators")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
