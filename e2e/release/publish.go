@@ -26,6 +26,8 @@ type artifact struct {
 	push func(...remote.Option) error
 	// moves tells that the tag is of no version, and names whatever was published last.
 	moves bool
+	// sboms are the files that tell what is in the programs of an image.
+	sboms []string
 }
 
 // ref is its name in the registry, with its digest.
@@ -53,7 +55,7 @@ func artifacts(dir, registry, work string) ([]*artifact, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tag of %s: %w", archive, err)
 		}
-		all = append(all, &artifact{tag: tag, digest: described.Digest, push: func(options ...remote.Option) error {
+		all = append(all, &artifact{tag: tag, digest: described.Digest, sboms: sbomsOf(dir, image), push: func(options ...remote.Option) error {
 			return remote.WriteIndex(tag, index, options...)
 		}})
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/etcd-operators/etcd-operators/e2e/images"
 )
 
 // listModules writes an SBOM of each program, on each platform.
@@ -55,7 +57,26 @@ func (b *build) writeSBOM(ctx context.Context, program, name string) error {
 	if err != nil {
 		return fmt.Errorf("SBOM of %s: %w", name, err)
 	}
-	return os.WriteFile(filepath.Join(b.to, name+".cdx.json"), text, 0o644)
+	return os.WriteFile(sbomFile(b.to, name), text, 0o644)
+}
+
+// sbomFile is the SBOM of a program on a platform, such as etcd-operator_linux_amd64.
+func sbomFile(dir, name string) string { return filepath.Join(dir, name+".cdx.json") }
+
+// sbomsOf are the SBOMs of the programs in an image, in the folder of a release.
+func sbomsOf(dir, image string) []string {
+	var all []string
+	for _, recipe := range images.Products {
+		if recipe.Name() != image {
+			continue
+		}
+		for _, program := range recipe.Programs {
+			for _, arch := range Architectures {
+				all = append(all, sbomFile(dir, program.Name()+"_linux_"+arch))
+			}
+		}
+	}
+	return all
 }
 
 // reproducible takes out of an SBOM what differs between two that are made of one program: when

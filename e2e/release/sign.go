@@ -2,6 +2,8 @@ package release
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,14 +36,52 @@ func (s *Signer) Sign(ctx context.Context, dir string) error {
 	return s.run(ctx, "attest-blob", "--statement", statement, "--bundle", statement+signature)
 }
 
-// SignPublished signs the images and charts of the release in a folder, as they are published in a registry.
+// SignPublished signs the images and charts of the release in a folder, as they are published in a registry,
+// and attests to each its provenance, and to an image also what is in its programs.
 func (s *Signer) SignPublished(ctx context.Context, dir, registry string) error {
+	predicate, err := writePredicate(filepath.Join(dir, Provenance))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(predicate)
 	return withArtifacts(dir, registry, func(a *artifact) error {
 		if a.moves {
 			return nil
 		}
-		return s.publish(ctx, "sign", a.ref())
+		if err := s.publish(ctx, "sign", a.ref()); err != nil {
+			return err
+		}
+		if err := s.publish(ctx, "attest", "--type", "slsaprovenance1", "--predicate", predicate, a.ref()); err != nil {
+			return err
+		}
+		for _, sbom := range a.sboms {
+			if err := s.publish(ctx, "attest", "--type", "cyclonedx", "--predicate", sbom, a.ref()); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// writePredicate writes what the statement in a file says into a file without its subjects: cosign names the
+// artifact that it attests it to.
+func writePredicate(statement string) (string, error) {
+	text, err := os.ReadFile(statement)
+	if err != nil {
+		return "", err
+	}
+	var read struct {
+		Predicate json.RawMessage `json:"predicate"`
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return "", fmt.Errorf("read %s: %w", statement, err)
+	}
+	f, err := os.CreateTemp("", "predicate-*.json")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(read.Predicate)
+	return f.Name(), errors.Join(err, f.Close())
 }
 
 // publish runs cosign for what is in a registry.

@@ -1,6 +1,8 @@
 package releasetest
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -11,6 +13,7 @@ import (
 
 	registryserver "github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/e2e/release"
 )
 
@@ -68,5 +71,55 @@ func areVerified(t *testing.T, root, dir string) {
 	for _, ref := range refs {
 		verifies(ref, true, published(keys, ref, "verify")...)
 		verifies(ref+" by another key", false, published(other, ref, "verify")...)
+		verifies("the provenance of "+ref, true, published(keys, ref, "verify-attestation", "--type", "slsaprovenance1")...)
+		verifies("the provenance of "+ref+" by another key", false, published(other, ref, "verify-attestation", "--type", "slsaprovenance1")...)
 	}
+	for _, recipe := range images.Products {
+		ref := registry + "/" + recipe.Name() + ":" + tag
+		listsPrograms(t, recipe, run(t, "", cosign, published(keys, ref, "verify-attestation", "--type", "cyclonedx")...))
+	}
+	chart := registry + "/charts/etcd-operators:" + version
+	verifies("the programs of a chart, which has none", false, published(keys, chart, "verify-attestation", "--type", "cyclonedx")...)
+	if said := predicates(t, run(t, "", cosign, published(keys, chart, "verify-attestation", "--type", "slsaprovenance1")...)); len(said) != 1 || !bytes.Contains(said[0], []byte(`"gitCommit"`)) {
+		t.Errorf("the provenance of %s names no commit: %s", chart, said)
+	}
+}
+
+// listsPrograms: what is attested to an image lists each of its programs, for each processor.
+func listsPrograms(t *testing.T, recipe images.Recipe, attested string) {
+	t.Helper()
+	serials := map[string]bool{}
+	names := map[string]int{}
+	for _, predicate := range predicates(t, attested) {
+		var sbom struct {
+			SerialNumber string
+			Metadata     struct{ Component struct{ Name string } }
+		}
+		if err := json.Unmarshal(predicate, &sbom); err != nil {
+			t.Fatal(err)
+		}
+		serials[sbom.SerialNumber] = true
+		names[sbom.Metadata.Component.Name]++
+	}
+	if want := len(recipe.Programs) * len(release.Architectures); len(serials) != want {
+		t.Errorf("%s has %d SBOMs of %v, want %d", recipe.Name(), len(serials), names, want)
+	}
+}
+
+// predicates are what the attestations say that cosign prints, one a line.
+func predicates(t *testing.T, attested string) []json.RawMessage {
+	t.Helper()
+	var all []json.RawMessage
+	for line := range strings.Lines(attested) {
+		var envelope struct{ Payload []byte }
+		if err := json.Unmarshal([]byte(line), &envelope); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		var statement struct{ Predicate json.RawMessage }
+		if err := json.Unmarshal(envelope.Payload, &statement); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, statement.Predicate)
+	}
+	return all
 }
