@@ -161,7 +161,7 @@ bin/kubectl-etcd:
 
 # It builds what is committed, and refuses a checkout with changes: see docs/project/releasing.md.
 .PHONY: release
-release: bin/cyclonedx-gomod ## Build release VERSION, such as 1.2.3, into out/release
+release: bin/cyclonedx-gomod bin/olm ## Build release VERSION, such as 1.2.3, into out/release
 	cd e2e && go run ./cmd/release build -version '$(VERSION)'
 
 .PHONY: release-publish

@@ -120,6 +120,10 @@ type relatedImage struct {
 	Image string `json:"image"`
 }
 
+// skipRange is the annotation with the versions that OLM updates from to this one. A release takes the place of
+// all earlier ones: it serves what any of them has stored, and has their definitions.
+const skipRange = "olm.skipRange"
+
 func clusterServiceVersion(o *operator, s *sources) (*csv, error) {
 	examples, err := json.MarshalIndent(s.examples, "", "  ")
 	if err != nil {
@@ -161,23 +165,23 @@ func clusterServiceVersion(o *operator, s *sources) (*csv, error) {
 	if err != nil {
 		return nil, err
 	}
+	annotations := map[string]string{
+		"alm-examples":   string(examples),
+		"capabilities":   s.chart.Annotations["artifacthub.io/operatorCapabilities"],
+		"categories":     "Database",
+		"certified":      "false",
+		"containerImage": images[0].Image,
+		"description":    s.chart.Description,
+		"repository":     repository,
+		"support":        "etcd-operators",
+	}
+	if s.isRelease() {
+		annotations[skipRange] = "<" + s.version()
+	}
 	return &csv{
 		APIVersion: "operators.coreos.com/v1alpha1",
 		Kind:       "ClusterServiceVersion",
-		Metadata: metadata{
-			Name:      o.name + ".v" + s.version(),
-			Namespace: "placeholder",
-			Annotations: map[string]string{
-				"alm-examples":   string(examples),
-				"capabilities":   s.chart.Annotations["artifacthub.io/operatorCapabilities"],
-				"categories":     "Database",
-				"certified":      "false",
-				"containerImage": images[0].Image,
-				"description":    s.chart.Description,
-				"repository":     repository,
-				"support":        "etcd-operators",
-			},
-		},
+		Metadata:   metadata{Name: o.name + ".v" + s.version(), Namespace: "placeholder", Annotations: annotations},
 		Spec: csvSpec{
 			DisplayName:    o.displayName,
 			Description:    o.about + "\n\nIt serves the namespace that it is installed in. [Install with OLM](" + page + ") has the steps, the rights, and what OLM does not bring.\n",

@@ -115,19 +115,20 @@ func bundleLabels(name, version string) map[string]string {
 		"operators.operatorframework.io.bundle.manifests.v1":       "manifests/",
 		"operators.operatorframework.io.bundle.metadata.v1":        "metadata/",
 		"operators.operatorframework.io.bundle.package.v1":         name,
-		"operators.operatorframework.io.bundle.channels.v1":        channel(version),
-		"operators.operatorframework.io.bundle.channel.default.v1": channel(version),
+		"operators.operatorframework.io.bundle.channels.v1":        strings.Join(channels(version), ","),
+		"operators.operatorframework.io.bundle.channel.default.v1": channels(version)[0],
 		"operators.operatorframework.io.test.mediatype.v1":         "scorecard+v1",
 		"operators.operatorframework.io.test.config.v1":            "tests/scorecard/",
 	}
 }
 
-// channel is the one that a version is published in.
-func channel(version string) string {
+// channels are those that a version is published in, the default one first. Who wants versions before a release
+// also gets the release.
+func channels(version string) []string {
 	if strings.Contains(version, "-") {
-		return "candidate"
+		return []string{"candidate"}
 	}
-	return "stable"
+	return []string{"stable", "candidate"}
 }
 
 // dockerfile builds the image of a bundle, which holds these files alone.

@@ -52,11 +52,13 @@ type chart struct {
 
 // version is that of the bundle: the tag of the image if that is a release, as in the charts.
 func (s *sources) version() string {
-	if v, ok := strings.CutPrefix(s.tag, "v"); ok {
-		return v
+	if s.isRelease() {
+		return strings.TrimPrefix(s.tag, "v")
 	}
 	return "0.0.0-" + s.tag
 }
+
+func (s *sources) isRelease() bool { return strings.HasPrefix(s.tag, "v") }
 
 func readSources(root string, o *operator) (*sources, error) {
 	s := &sources{}

@@ -72,6 +72,61 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
+// TestCatalog: operator-framework's own model of a catalog takes one of all bundles, and refuses one that has a
+// bundle twice.
+func TestCatalog(t *testing.T) {
+	args := []string{"catalog"}
+	for _, o := range operators {
+		args = append(args, "example.com/"+o.name+"-bundle:dev="+bundle(o.name))
+	}
+	out, err := exec.CommandContext(t.Context(), program(t, "olm"), args...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, o := range operators {
+		for _, want := range []string{"image: example.com/" + o.name + "-bundle:dev\n", "- name: " + o.name + ".v0.0.0-dev\n"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("the catalog does not say %q", want)
+			}
+		}
+	}
+	twice := exec.CommandContext(t.Context(), program(t, "olm"), append(args, args[1])...)
+	if out, err := twice.CombinedOutput(); err == nil || !strings.Contains(string(out), "not valid") {
+		t.Errorf("a bundle twice: %v\n%s", err, out)
+	}
+}
+
+// TestUpdates: a release is updated to from all earlier versions, and a development build from none.
+func TestUpdates(t *testing.T) {
+	for tag, want := range map[string]string{"v1.2.3": "<1.2.3", "v1.2.3-rc.1": "<1.2.3-rc.1", "dev": ""} {
+		for _, o := range operators {
+			s, err := readSources(root, &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.tag = tag
+			c, err := clusterServiceVersion(&o, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Metadata.Annotations["olm.skipRange"]; got != want {
+				t.Errorf("%s %s is updated to from %q, want %q", o.name, tag, got, want)
+			}
+		}
+	}
+}
+
+// TestChannels: who subscribed to versions before a release gets the release, too.
+func TestChannels(t *testing.T) {
+	for version, want := range map[string]string{"1.2.3": "stable,candidate", "1.2.3-rc.1": "candidate", "0.0.0-dev": "candidate"} {
+		labels := bundleLabels("x", version)
+		first, _, _ := strings.Cut(want, ",")
+		if got := labels["operators.operatorframework.io.bundle.channels.v1"]; got != want || labels["operators.operatorframework.io.bundle.channel.default.v1"] != first {
+			t.Errorf("%s: %q", version, labels)
+		}
+	}
+}
+
 // result is what a test of the scorecard prints.
 type result struct {
 	Results []struct {

@@ -2,9 +2,11 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -105,4 +107,35 @@ func (b *build) packBundles(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// catalog is the name of the catalog for OLM, and of its image.
+const catalog = "etcd-operators-catalog"
+
+// writeCatalog writes the file-based catalog of the bundles, as a file and as an image. The image has the file alone:
+// OLM reads it out of there, and serves it by a program of its own.
+func (b *build) writeCatalog(ctx context.Context) error {
+	args := []string{"catalog"}
+	for _, operator := range charts.Operators {
+		name := operator + "-bundle"
+		args = append(args, registry+"/"+name+"@"+b.digests[name]+"="+filepath.Join(b.source, olm.Dir, operator))
+	}
+	text, err := exec.CommandContext(ctx, b.OLM, args...).Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			return fmt.Errorf("%s catalog: %w\n%s", b.OLM, err, failed.Stderr)
+		}
+		return err
+	}
+	file := filepath.Join(b.to, catalog+"-"+b.tag+".yaml")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	return b.writeImage(ctx, catalog, func(string) image.Spec {
+		return image.Spec{
+			Files:  map[string]string{"/configs/etcd-operators/catalog.yaml": file},
+			Labels: map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"},
+		}
+	})
 }

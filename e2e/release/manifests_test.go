@@ -1,6 +1,7 @@
 package release
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"helm.sh/helm/v4/pkg/chart/common"
 	renderutil "helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -67,7 +69,7 @@ func manifestsOnly(t *testing.T) *build {
 		t.Fatal(err)
 	}
 	b := &build{
-		Options: &Options{Root: root, Version: "1.2.3-rc.1"}, tag: "v1.2.3-rc.1", digests: map[string]string{},
+		Options: &Options{Root: root, Version: "1.2.3-rc.1", OLM: filepath.Join(root, "bin/olm")}, tag: "v1.2.3-rc.1", digests: map[string]string{},
 		commit: &commit{hash: strings.Repeat("c", 40), time: time.Unix(1700000000, 0).UTC(), changes: changes, entries: entries},
 		work:   t.TempDir(), source: t.TempDir(), to: t.TempDir(),
 	}
@@ -82,6 +84,7 @@ func manifestsOnly(t *testing.T) *build {
 	for _, step := range []func() error{
 		func() error { return b.stamp(t.Context()) }, func() error { return b.render(t.Context()) },
 		func() error { return b.packCharts(t.Context()) }, func() error { return b.packBundles(t.Context()) },
+		func() error { return b.writeCatalog(t.Context()) },
 	} {
 		if err := step(); err != nil {
 			t.Fatal(err)
@@ -97,6 +100,7 @@ func TestManifests(t *testing.T) {
 	t.Run("version", func(t *testing.T) { carryTheVersion(t, b) })
 	t.Run("charts", func(t *testing.T) { chartsCarryTheVersion(t, b) })
 	t.Run("monitoring", func(t *testing.T) { monitoringIsDivided(t, b) })
+	t.Run("catalog", func(t *testing.T) { catalogHasTheBundles(t, b) })
 	t.Run("notes", func(t *testing.T) { notesNameImages(t, b) })
 }
 
@@ -111,7 +115,7 @@ func areReproducible(t *testing.T, b *build) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(one, two); diff != "" || len(one) < 12+4+3 {
+	if diff := cmp.Diff(one, two); diff != "" || len(one) < 12+4+3+1+4 {
 		t.Errorf("%d files, two builds of them (-first +second):\n%s", len(one), diff)
 	}
 }
@@ -145,6 +149,73 @@ func carryTheVersion(t *testing.T, b *build) {
 		}
 		if b.digests[operator+"-bundle"] == "" {
 			t.Errorf("the bundle of %s has no image", operator)
+		}
+	}
+}
+
+// catalogHasTheBundles by their digests, and OLM updates to them from each earlier version. The image of the
+// catalog has the same file.
+func catalogHasTheBundles(t *testing.T, b *build) {
+	text := readFile(t, filepath.Join(b.to, "etcd-operators-catalog-v1.2.3-rc.1.yaml"))
+	type entry struct{ Name, SkipRange string }
+	got, want := map[string]entry{}, map[string]entry{}
+	bundles := map[string]string{}
+	for objects := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		var o struct {
+			Schema, Package, Name, Image string
+			Entries                      []entry
+		}
+		err := objects.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch o.Schema {
+		case "olm.channel":
+			if len(o.Entries) != 1 {
+				t.Fatalf("channel %s of %s has %d entries", o.Name, o.Package, len(o.Entries))
+			}
+			got[o.Package+"/"+o.Name] = o.Entries[0]
+		case "olm.bundle":
+			bundles[o.Name] = o.Image
+		}
+	}
+	for _, operator := range charts.Operators {
+		version := operator + ".v1.2.3-rc.1"
+		want[operator+"/candidate"] = entry{Name: version, SkipRange: "<1.2.3-rc.1"}
+		if image := registry + "/" + operator + "-bundle@" + b.digests[operator+"-bundle"]; bundles[version] != image {
+			t.Errorf("the bundle of %s is %s, want %s", version, bundles[version], image)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("channels (-want +got):\n%s", diff)
+	}
+	index, _, err := ReadImage(filepath.Join(b.to, imageArchive(catalog, b.tag)), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := index.Image(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := mutate.Extract(img)
+	defer content.Close()
+	for files := tar.NewReader(content); ; {
+		h, err := files.Next()
+		if err != nil {
+			t.Fatalf("the image has no catalog: %v", err)
+		}
+		if strings.HasSuffix(h.Name, "configs/etcd-operators/catalog.yaml") {
+			if in, err := io.ReadAll(files); err != nil || !bytes.Equal(in, text) {
+				t.Errorf("the image has another catalog, of %d bytes: %v", len(in), err)
+			}
+			return
 		}
 	}
 }

@@ -44,6 +44,8 @@ type Options struct {
 	Builder string
 	// SBOM is the program cyclonedx-gomod.
 	SBOM string
+	// OLM is the program of tools/olm.
+	OLM string
 	// Log tells of progress.
 	Log func(format string, args ...any)
 }
@@ -100,6 +102,7 @@ func Build(ctx context.Context, o *Options) (err error) {
 		{"render the manifests", b.render},
 		{"pack the charts", b.packCharts},
 		{"pack the bundles for OLM", b.packBundles},
+		{"write their catalog", b.writeCatalog},
 		{"pack the plugin", b.packPlugin},
 		{"list what is in each program", b.listModules},
 		{"write notes, checksums and provenance", b.conclude},

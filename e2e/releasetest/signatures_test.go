@@ -58,7 +58,7 @@ func areVerified(t *testing.T, root, dir string) {
 	defer server.Close()
 	registry := strings.TrimPrefix(server.URL, "http://")
 	refs, err := release.Publish(t.Context(), dir, registry)
-	if err != nil || len(refs) != 6+4 {
+	if err != nil || len(refs) != 3+3+1+4 {
 		t.Fatalf("published %v: %v", refs, err)
 	}
 	published := func(folder, ref, command string, args ...string) []string {

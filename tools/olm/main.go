@@ -1,11 +1,13 @@
 // Command olm runs operator-framework's own validation on the bundles in the folders that it
-// is given, and prints a line for each error and each warning. It fails if there is one.
+// is given, and prints a line for each error and each warning. It fails if there is one. As "olm catalog" it
+// prints a file-based catalog of bundles.
 //
 // Two validators are left out: that of package manifests, a format that bundles have replaced,
 // and that of architectures, which pulls images.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -32,8 +34,15 @@ var validators = validator.Validators{
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: olm BUNDLE...")
+		fmt.Fprintln(os.Stderr, "usage: olm BUNDLE...\n       olm catalog IMAGE=BUNDLE...")
 		os.Exit(2)
+	}
+	if os.Args[1] == "catalog" {
+		if err := writeCatalog(context.Background(), os.Args[2:], os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "olm: %v\n", err)
+			os.Exit(1)
+		}
+		return
 	}
 	found := 0
 	for _, dir := range os.Args[1:] {

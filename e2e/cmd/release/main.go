@@ -53,7 +53,7 @@ func run(args []string) error {
 }
 
 func build(ctx context.Context, fs *flag.FlagSet, root string, out *string, args []string) error {
-	o := &release.Options{Root: root, SBOM: filepath.Join(root, "bin/cyclonedx-gomod")}
+	o := &release.Options{Root: root, SBOM: filepath.Join(root, "bin/cyclonedx-gomod"), OLM: filepath.Join(root, "bin/olm")}
 	fs.StringVar(&o.Version, "version", "", "the version, such as 1.2.3")
 	fs.StringVar(&o.Builder, "builder", os.Getenv("BUILDER"), "URI of who builds, for the provenance; default $BUILDER, else that of a local build")
 	if err := fs.Parse(args); err != nil {
