@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,6 +30,7 @@ type workflow struct {
 	Jobs        map[string]struct {
 		Permissions    map[string]string `json:"permissions"`
 		TimeoutMinutes int               `json:"timeout-minutes"`
+		Container      any               `json:"container"`
 		Steps          []struct {
 			Uses string `json:"uses"`
 			Run  string `json:"run"`
@@ -61,8 +63,8 @@ func TestWorkflows(t *testing.T) {
 					}
 				}
 				for _, step := range job.Steps {
-					if step.Uses != "" && !regexp.MustCompile(`^actions/[a-z-]+@v[0-9]+$`).MatchString(step.Uses) {
-						t.Errorf("job %s uses %q: want an action of GitHub's own, pinned by its major version", id, step.Uses)
+					if step.Uses != "" && !regexp.MustCompile(`^actions/[a-z-]+@v[0-9]+$`).MatchString(step.Uses) && !pinnedAction.MatchString(step.Uses) {
+						t.Errorf("job %s uses %q: want an action of GitHub's own, pinned by its major version or by a commit", id, step.Uses)
 					}
 					for line := range strings.Lines(step.Run) {
 						commands++
@@ -76,6 +78,66 @@ func TestWorkflows(t *testing.T) {
 				t.Error("the workflow runs nothing")
 			}
 		})
+	}
+}
+
+var (
+	pinnedAction    = regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40}$`)
+	pinnedContainer = regexp.MustCompile(`^golang:1\.[0-9]+\.[0-9]+-[a-z]+@sha256:[0-9a-f]{64}$`)
+)
+
+// unpinned is what a workflow runs by names that can move.
+func unpinned(w *workflow) []string {
+	var all []string
+	for id, job := range w.Jobs {
+		if image, ok := job.Container.(string); job.Container != nil && (!ok || !pinnedContainer.MatchString(image)) {
+			all = append(all, fmt.Sprintf("%s: container %v", id, job.Container))
+		}
+		for _, step := range job.Steps {
+			if step.Uses != "" && !pinnedAction.MatchString(step.Uses) {
+				all = append(all, id+": "+step.Uses)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestReleaseIsPinned: from the first release on, what builds and signs one is the same until a commit changes it.
+func TestReleaseIsPinned(t *testing.T) {
+	if !releasedSection.Match(repoFile(t, "CHANGELOG.md")) {
+		if !bytes.Contains(repoFile(t, "docs/project/releasing.md"), []byte("pin the container and the actions")) {
+			t.Error("the checklist does not say that the first release pins what builds it")
+		}
+		return
+	}
+	var w workflow
+	if err := yaml.Unmarshal(repoFile(t, ".github/workflows/release.yaml"), &w); err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range unpinned(&w) {
+		t.Errorf("release.yaml: %s: pin it by digest, as docs/project/releasing.md says", found)
+	}
+}
+
+func TestUnpinned(t *testing.T) {
+	commit, digest := strings.Repeat("a", 40), strings.Repeat("b", 64)
+	for text, want := range map[string][]string{
+		"{container: golang:1.26.8-trixie@sha256:" + digest + ", steps: [{uses: actions/checkout@" + commit + "}, {run: make}]}": nil,
+		"{steps: [{uses: actions/checkout@" + commit + "}]}":                                                                     nil,
+		"{container: golang:1.26-trixie}":                                                                                        {"build: container golang:1.26-trixie"},
+		"{container: {image: golang:1.26.8-trixie}}":                                                                             {"build: container map[image:golang:1.26.8-trixie]"},
+		"{steps: [{uses: actions/checkout@v6}]}":                                                                                 {"build: actions/checkout@v6"},
+		"{steps: [{uses: someone/else@" + commit + "}]}":                                                                         {"build: someone/else@" + commit},
+		"{container: golang:1.26-trixie@sha256:" + digest + "}":                                                                  {"build: container golang:1.26-trixie@sha256:" + digest},
+	} {
+		var w workflow
+		if err := yaml.Unmarshal([]byte("jobs: {build: "+text+"}"), &w); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, unpinned(&w)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
 	}
 }
 
