@@ -97,6 +97,7 @@ func manifestsOnly(t *testing.T) *build {
 func TestManifests(t *testing.T) {
 	b := manifestsOnly(t)
 	t.Run("reproducible", func(t *testing.T) { areReproducible(t, b) })
+	t.Run("uploaded", func(t *testing.T) { areFiles(t, b) })
 	t.Run("version", func(t *testing.T) { carryTheVersion(t, b) })
 	t.Run("charts", func(t *testing.T) { chartsCarryTheVersion(t, b) })
 	t.Run("monitoring", func(t *testing.T) { monitoringIsDivided(t, b) })
@@ -117,6 +118,19 @@ func areReproducible(t *testing.T, b *build) {
 	}
 	if diff := cmp.Diff(one, two); diff != "" || len(one) < 12+4+3+1+4 {
 		t.Errorf("%d files, two builds of them (-first +second):\n%s", len(one), diff)
+	}
+}
+
+// areFiles: a release on GitHub has files alone, so what is in a folder of its own reaches no user.
+func areFiles(t *testing.T, b *build) {
+	all, err := os.ReadDir(b.to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range all {
+		if !entry.Type().IsRegular() {
+			t.Errorf("%s is no file, and is not uploaded", entry.Name())
+		}
 	}
 }
 

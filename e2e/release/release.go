@@ -1,5 +1,5 @@
 // Package release builds a release of the operators from a commit: images for each processor,
-// manifests, charts, bundles for OLM, the plugin, SBOMs, checksums, provenance, and the notes.
+// manifests, charts, bundles for OLM and their catalog, the plugin, SBOMs, checksums, provenance, and the notes.
 //
 // It builds from an export of the commit, never from the checkout, and takes the commit's time for
 // now. So the same commit, version, Go and CA certificates give the same bytes, on any machine and
