@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/etcdctl/v3/ctlv3"
+	"golang.org/x/term"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -76,7 +77,10 @@ func run() int {
 		Etcdctl: etcdctl,
 		Now:     time.Now,
 		Poll:    time.Second,
+		Grace:   15 * time.Second,
 		Refresh: 2 * time.Second,
+
+		Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	}
 	err := command.New(app, flags).ExecuteContext(ctx)
 	var exit command.ExitError

@@ -115,6 +115,7 @@ func (a *App) setPaused(ctx context.Context, name string, w waiting, paused bool
 			return err
 		}
 	}
+	w.unseen = s.unmoved()
 	if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
 		err := s.refresh(ctx)
 		return "", err == nil && s.cluster.Status.ControlPaused == paused, err
@@ -159,6 +160,7 @@ its leadership is transferred. Members with volumes keep their data; others are 
 				return err
 			}
 			fmt.Fprintf(a.Out, "Asked for the restart of the members of %s.\n", s.title())
+			w.unseen = s.unmoved()
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.restarted(ctx, before) }); err != nil || !w.wait {
 				return err
 			}
@@ -235,6 +237,7 @@ if you can: then nothing is lost.`,
 				return err
 			}
 			fmt.Fprintf(a.Out, "Allowed %s to recover from a survivor.\n", s.title())
+			w.unseen = s.unmoved()
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.recovered(ctx, id) }); err != nil || !w.wait {
 				return err
 			}
@@ -304,6 +307,7 @@ func (a *App) adoptVolumes() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Out, "Asked for the adoption of the volumes.\n")
+			w.unseen = s.unmoved()
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.adopted(ctx, unasked) }); err != nil || !w.wait {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -46,8 +47,12 @@ type App struct {
 	// Poll is how often an object is read that is waited for: a second is short enough for a
 	// person who watches, and a negligible load.
 	Poll time.Duration
+	// Grace is how long an operator that runs may take to begin what it was asked for.
+	Grace time.Duration
 	// Refresh is how often a screen that is watched is drawn again, as the flags -w say.
 	Refresh time.Duration
+	// Terminal says that Out is one, on which a screen can be drawn again.
+	Terminal bool
 }
 
 // groups are the headings of the help.
@@ -150,54 +155,6 @@ func (o *output) addTo(cmd *cobra.Command) {
 
 func completions(values []string) []cobra.Completion { return values }
 
-// waiting are the flags of a command that waits for what it has asked for.
-type waiting struct {
-	wait    bool
-	timeout time.Duration
-}
-
-func (w *waiting) addTo(cmd *cobra.Command, timeout time.Duration) {
-	cmd.Flags().BoolVar(&w.wait, "wait", true, "wait until it is done, and show the progress")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", timeout, "how long to wait")
-}
-
-// errTimeout says that the wait ended, and not the work.
-var errTimeout = errors.New("not done yet: the operator goes on, and kubectl etcd status shows how far it is")
-
-// await reads by look until it is done, and shows each new line of progress.
-func (a *App) await(ctx context.Context, w waiting, look func(context.Context) (progress string, done bool, err error)) error {
-	if !w.wait {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, errTimeout)
-	defer cancel()
-	shown := ""
-	for {
-		progress, done, err := look(ctx)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		switch {
-		case isTransient(err):
-			progress, done = fmt.Sprintf("the API server does not answer, trying again: %v", err), false
-		case err != nil:
-			return err
-		}
-		if progress != "" && progress != shown {
-			fmt.Fprintf(a.ErrOut, "%s  %s\n", a.Now().Format(time.TimeOnly), progress)
-			shown = progress
-		}
-		if done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(a.Poll):
-		}
-	}
-}
-
 // unlessEnded is the error of a watch; nil if the user has ended it, which fails the request that is
 // under way.
 func unlessEnded(ctx context.Context, err error) error {
@@ -213,8 +170,11 @@ func unlessEnded(ctx context.Context, err error) error {
 // restarts, has too much to do, or the connection broke.
 func isTransient(err error) bool {
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError {
+		return true // also what its etcd answers, which has no reason
+	}
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || apierrors.IsTooManyRequests(err)
 }
 
 // progress shows a line at most each second.

@@ -142,6 +142,8 @@ makes already, or where the flags say. An existing object is never replaced.`,
 				return err
 			}
 			fmt.Fprintf(a.Out, "EtcdBackup %s is created.\n", name)
+			w.unseen = unread("EtcdBackup", b, func() bool { return b.Status.Phase != v1beta2.BackupNone || len(b.Status.Conditions) > 0 })
+			w.timedOut = fmt.Errorf("not done yet: the backup goes on, and kubectl get etcdbk %s -n %s shows how far it is", name, s.Namespace)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return backedUpBy(ctx, s.Access, name, b) }); err != nil || !w.wait {
 				return err
 			}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,16 @@ type world struct {
 	then func(o client.Object)
 	// get fails instead of reading, if it returns an error.
 	get func() error
-	// gone is what the operators do when an object was deleted.
+	// list is the same of lists.
+	list func(list client.ObjectList) error
+	// evict fails instead of evicting a Pod, if it returns an error.
+	evict func() error
+	// terminal says that the command writes to one.
+	terminal bool
+	// gone is what the operators do when an object was deleted, or a Pod evicted.
 	gone func(o client.Object)
+	// grace is how long operators may take to act; 0 for longer than a test takes.
+	grace time.Duration
 	// ctx ends a command; nil for that of the test.
 	ctx context.Context
 }
@@ -83,6 +92,26 @@ func aWorld(t *testing.T, objects ...client.Object) *world {
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if w.list != nil {
+				if err := w.list(list); err != nil {
+					return err
+				}
+			}
+			return c.List(ctx, list, opts...)
+		},
+		SubResourceCreate: func(ctx context.Context, c client.Client, name string, o, sub client.Object, opts ...client.SubResourceCreateOption) error {
+			if w.evict != nil {
+				if err := w.evict(); err != nil {
+					return err
+				}
+			}
+			err := c.SubResource(name).Create(ctx, o, sub, opts...)
+			if err == nil && w.gone != nil {
+				w.gone(o)
+			}
+			return err
+		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			err := c.Delete(ctx, o, opts...)
 			if err == nil && w.gone != nil {
@@ -111,7 +140,10 @@ func (w *world) app(out io.Writer) *App {
 		Etcdctl: func(_ context.Context, args, env []string) (int, error) { return w.etcdctl(args, env), nil },
 		Now:     func() time.Time { return now },
 		Poll:    time.Millisecond,
+		Grace:   cmp.Or(w.grace, time.Minute),
 		Refresh: time.Millisecond,
+
+		Terminal: w.terminal,
 	}
 }
 

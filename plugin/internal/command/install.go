@@ -79,6 +79,7 @@ An installation by Helm is updated by Helm.`,
 				}
 				fmt.Fprintf(a.ErrOut, "applied %s %s\n", o.GetKind(), o.GetName())
 			}
+			w.timedOut = errors.New("not ready yet: everything is applied, and the Deployments go on; the last line says what they wait for")
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return deployed(ctx, access, objects) }); err != nil || !w.wait {
 				return err
 			}

@@ -51,6 +51,8 @@ cluster is touched.`,
 				return err
 			}
 			fmt.Fprintf(a.Out, "EtcdRestore %s is created, which verifies.\n", name)
+			w.unseen = unread("EtcdRestore", r, hasBegun(r))
+			w.timedOut = fmt.Errorf("not done yet: the verification goes on, and kubectl get etcdrs %s -n %s shows how far it is", name, access.Namespace)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, access, name, r) }); err != nil || !w.wait {
 				return err
 			}
@@ -120,6 +122,11 @@ func restoredBy(ctx context.Context, access *kube.Access, name string, r *v1beta
 	return progress, r.Status.Phase == v1beta2.RestoreComplete || r.Status.Phase == v1beta2.RestoreVerified, nil
 }
 
+// hasBegun reports whether an operator has looked at an EtcdRestore.
+func hasBegun(r *v1beta2.EtcdRestore) func() bool {
+	return func() bool { return r.Status.Phase != v1beta2.RestoreNone || len(r.Status.Conditions) > 0 }
+}
+
 // target are the flags that say what is restored.
 type target struct {
 	from, entry, time, as string
@@ -153,6 +160,8 @@ func (a *App) restore() *cobra.Command {
 			}
 			name := r.Name
 			fmt.Fprintf(a.Out, "EtcdRestore %s is created. To abort it before the hand-over: kubectl delete etcdrs %s -n %s\n", name, name, s.Namespace)
+			w.unseen = unread("EtcdRestore", r, hasBegun(r))
+			w.timedOut = fmt.Errorf("not done yet: the restore goes on, and kubectl get etcdrs %s -n %s shows how far it is", name, s.Namespace)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, s.Access, name, r) }); err != nil || !w.wait {
 				return err
 			}

@@ -57,6 +57,7 @@ a time runs the new version, the leader last. Set the earlier version to roll ba
 			generation := s.cluster.Generation
 			w.wait = w.wait && !s.cluster.Spec.Paused // as the plan says, nothing happens until it is resumed
 			fmt.Fprintf(a.Out, "Asked %s to move to etcd %s.\n", s.title(), wanted)
+			w.unseen = s.unmoved()
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.upgraded(ctx, wanted, generation) }); err != nil || !w.wait {
 				return err
 			}

@@ -94,10 +94,19 @@ func (a *Access) explain(kind, name string, err error) error {
 	case meta.IsNoMatchError(err):
 		return UnknownKind(kind)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s %s does not exist in namespace %s: %s shows all", kind, name, a.Namespace, kinds[kind].list)
+		return explained{err, fmt.Sprintf("%s %s does not exist in namespace %s: %s shows all", kind, name, a.Namespace, kinds[kind].list)}
 	}
 	return fmt.Errorf("read %s %s: %w", kind, name, err)
 }
+
+// explained is an error of the API server in words of ours.
+type explained struct {
+	error
+	words string
+}
+
+func (e explained) Error() string { return e.words }
+func (e explained) Unwrap() error { return e.error }
 
 // kinds are the operator of each kind, and what lists its objects.
 var kinds = map[string]struct{ operator, list string }{
@@ -105,6 +114,9 @@ var kinds = map[string]struct{ operator, list string }{
 	"EtcdBackup":  {"etcd-backup-operator", "kubectl get etcdbk -A"},
 	"EtcdRestore": {"etcd-restore-operator", "kubectl get etcdrs -A"},
 }
+
+// Operator is the one that serves a kind.
+func Operator(kind string) string { return kinds[kind].operator }
 
 // UnknownKind says what to do about a kind that the API server does not know.
 func UnknownKind(kind string) error {
@@ -140,7 +152,7 @@ func (a *Access) Backups(ctx context.Context, cluster string) ([]v1beta2.EtcdBac
 	list := &v1beta2.EtcdBackupList{}
 	if err := a.List(ctx, list, client.InNamespace(a.Namespace)); err != nil {
 		if meta.IsNoMatchError(err) {
-			return nil, nil // etcd-backup-operator is not installed
+			return nil, explained{err, UnknownKind("EtcdBackup").Error()}
 		}
 		return nil, fmt.Errorf("list EtcdBackups: %w", err)
 	}
@@ -171,7 +183,7 @@ func (a *Access) Restores(ctx context.Context, cluster string) ([]v1beta2.EtcdRe
 	list := &v1beta2.EtcdRestoreList{}
 	if err := a.List(ctx, list, client.InNamespace(a.Namespace)); err != nil {
 		if meta.IsNoMatchError(err) {
-			return nil, nil // etcd-restore-operator is not installed
+			return nil, explained{err, UnknownKind("EtcdRestore").Error()}
 		}
 		return nil, fmt.Errorf("list EtcdRestores: %w", err)
 	}

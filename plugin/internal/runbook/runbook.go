@@ -145,8 +145,7 @@ func Diagnose(s Seen) []Finding {
 	if c.Status.Phase == v1beta2.PhaseNone && len(c.Status.Conditions) == 0 {
 		found = append(found, Finding{
 			Object: "EtcdCluster " + c.Name, Condition: "no status", Runbook: "operator-not-ready", DataAtRisk: RiskNotYet,
-			Message: fmt.Sprintf("no operator has looked at EtcdCluster %s: start an etcd-operator for namespace %s, or annotate the EtcdCluster with %s: %s if one runs with --cluster-wide",
-				c.Name, c.Namespace, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide),
+			Message: Unseen("EtcdCluster", c),
 		})
 	}
 	for i := range s.Backups {
@@ -182,6 +181,17 @@ func Diagnose(s Seen) []Finding {
 		told[key] = true
 		return again
 	})
+}
+
+// Unseen says that no operator has looked at an object of a kind, and what to check.
+func Unseen(kind string, o metav1.Object) string {
+	operator := kube.Operator(kind)
+	if o.GetAnnotations()[v1beta2.AnnotationScope] == v1beta2.ScopeClusterwide {
+		return fmt.Sprintf("no operator has looked at %s %s: start an %s with --cluster-wide, or remove the annotation %s of the %s if one runs for namespace %s",
+			kind, o.GetName(), operator, v1beta2.AnnotationScope, kind, o.GetNamespace())
+	}
+	return fmt.Sprintf("no operator has looked at %s %s: start an %s for namespace %s, or annotate the %s with %s: %s if one runs with --cluster-wide",
+		kind, o.GetName(), operator, o.GetNamespace(), kind, v1beta2.AnnotationScope, v1beta2.ScopeClusterwide)
 }
 
 // match are the findings of an object's conditions.
