@@ -62,6 +62,11 @@ hashes its data applies no writes meanwhile. The exit code is 1 if a runbook fit
 			} else {
 				found.Notes = []string{"etcd was not asked: " + seen.NotAsked}
 			}
+			for _, why := range []string{seen.BackupsNotListed, seen.RestoresNotListed} {
+				if why != "" {
+					found.Notes = append(found.Notes, "not all was looked at: "+why)
+				}
+			}
 			found.Findings = append(found.Findings, runbook.Diagnose(seen.Seen)...)
 			if err := a.print(o, found, func(screen.Format) error {
 				return screen.PrintFindings(a.Out, s.title(), found.Findings, found.Notes)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -121,17 +122,22 @@ func (e *asking) addTo(cmd *cobra.Command) {
 func (a *App) see(ctx context.Context, s *scene, etcd asking) (screen.Seen, error) {
 	seen := screen.Seen{Seen: runbook.Seen{Cluster: s.cluster, Now: a.Now()}}
 	var err error
-	if seen.Pods, err = s.Pods(ctx, s.cluster); err != nil {
+	seen.Pods, err = s.Pods(ctx, s.cluster)
+	if seen.PodsNotListed, err = unlisted(err); err != nil {
 		return seen, err
 	}
-	if seen.Backups, err = s.Backups(ctx, s.cluster.Name); err != nil {
+	seen.Backups, err = s.Backups(ctx, s.cluster.Name)
+	if seen.BackupsNotListed, err = unlisted(err); err != nil {
 		return seen, err
 	}
-	if seen.Restores, err = s.Restores(ctx, s.cluster.Name); err != nil {
+	seen.Restores, err = s.Restores(ctx, s.cluster.Name)
+	if seen.RestoresNotListed, err = unlisted(err); err != nil {
 		return seen, err
 	}
 	seen.Operators = operators(ctx, s.Access)
 	switch {
+	case seen.PodsNotListed != "":
+		seen.NotAsked = seen.PodsNotListed
 	case !etcd.ask:
 		seen.NotAsked = "--ask-etcd=false"
 	case len(running(seen.Pods)) == 0:
@@ -142,6 +148,15 @@ func (a *App) see(ctx context.Context, s *scene, etcd asking) (screen.Seen, erro
 		}
 	}
 	return seen, nil
+}
+
+// unlisted says why there is no list of objects, if the others can be shown all the same: the user has
+// no right to it, or the API server does not know the kind.
+func unlisted(err error) (why string, failure error) {
+	if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+		return err.Error(), nil
+	}
+	return "", err
 }
 
 // ask asks each member what it knows.
@@ -233,6 +248,7 @@ certificates, backups and their recovery point.`,
 			etcd.kept = &kept{}
 			defer etcd.kept.close()
 			ctx := cmd.Context()
+			first := true
 			draw := func() error {
 				s, err := a.open(ctx, args[0])
 				if err != nil {
@@ -243,9 +259,14 @@ certificates, backups and their recovery point.`,
 					return err
 				}
 				status := screen.StatusOf(seen)
-				if watch && f == screen.Text {
+				switch {
+				case !watch || f != screen.Text:
+				case a.Terminal:
 					fmt.Fprint(a.Out, clearScreen)
+				case !first:
+					fmt.Fprintln(a.Out)
 				}
+				first = false
 				return screen.Print(a.Out, f, status, func() error { return status.Print(a.Out, f) })
 			}
 			if !watch {
@@ -253,7 +274,10 @@ certificates, backups and their recovery point.`,
 			}
 			for {
 				if err := draw(); err != nil {
-					return unlessEnded(ctx, err)
+					if first || !isTransient(err) {
+						return unlessEnded(ctx, err)
+					}
+					a.tellNoAnswer(ctx, err)
 				}
 				select {
 				case <-ctx.Done():
@@ -317,7 +341,11 @@ func (a *App) watchEvents(ctx context.Context, s *scene, shown []corev1.Event) e
 		case <-time.After(a.Refresh):
 		}
 		events, err := eventsOf(ctx, s)
-		if err != nil {
+		switch {
+		case isTransient(err):
+			a.tellNoAnswer(ctx, err)
+			continue
+		case err != nil:
 			return unlessEnded(ctx, err)
 		}
 		for _, e := range events {
@@ -334,7 +362,7 @@ func (a *App) watchEvents(ctx context.Context, s *scene, shown []corev1.Event) e
 func eventsOf(ctx context.Context, s *scene) ([]corev1.Event, error) {
 	about := map[string]bool{"EtcdCluster/" + s.cluster.Name: true, "PodDisruptionBudget/" + s.cluster.Name: true, "Service/" + member.ClientServiceName(s.cluster.Name): true}
 	backups, err := s.Backups(ctx, s.cluster.Name)
-	if err != nil {
+	if err != nil && !meta.IsNoMatchError(err) {
 		return nil, err
 	}
 	var agents []string // whose Jobs and their Pods are looked for
@@ -342,7 +370,7 @@ func eventsOf(ctx context.Context, s *scene) ([]corev1.Event, error) {
 		about["EtcdBackup/"+b.Name], agents = true, append(agents, b.Name)
 	}
 	restores, err := s.Restores(ctx, s.cluster.Name)
-	if err != nil {
+	if err != nil && !meta.IsNoMatchError(err) {
 		return nil, err
 	}
 	for _, r := range restores {

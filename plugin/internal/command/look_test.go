@@ -1,13 +1,20 @@
 package command
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
@@ -127,5 +134,35 @@ func TestVersionAndCompletion(t *testing.T) {
 	}
 	if got := aWorld(t, aCluster("example"), aCluster("other")).run("__complete status", ""); !strings.Contains(got, "example\nother\n:4") {
 		t.Errorf("names of clusters are not completed:\n%s", got)
+	}
+}
+
+// What somebody has no right to list, or what no operator is installed for, is said, and the rest is shown.
+func TestStatusWithoutRights(t *testing.T) {
+	c, b := aCluster("example"), aBackup("hourly", "example")
+	backedUp(c, b)
+	w := aWorld(t, append(podsOf(c), c, b)...)
+	w.list = func(list client.ObjectList) error {
+		resource := map[string]string{"*v1.PodList": "pods", "*v1beta2.EtcdBackupList": "etcdbackups", "*v1beta2.EtcdRestoreList": "etcdrestores"}[fmt.Sprintf("%T", list)]
+		if resource == "" {
+			return nil
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no RBAC policy matched"))
+	}
+	screens := []string{w.run("status example"), w.run("status example -o json"), w.run("diagnose example"), w.run("members example --ask-etcd=false")}
+	w.list = func(list client.ObjectList) error {
+		for kind, of := range map[string]client.ObjectList{"EtcdBackup": &v1beta2.EtcdBackupList{}, "EtcdRestore": &v1beta2.EtcdRestoreList{}} {
+			if reflect.TypeOf(list) == reflect.TypeOf(of) {
+				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: v1beta2.GroupName, Kind: kind}}
+			}
+		}
+		return nil
+	}
+	golden(t, "status-no-rights", append(screens, w.run("status example --ask-etcd=false"), w.run("backups example"), w.run("events example"))...)
+	w.list = func(client.ObjectList) error {
+		return apierrors.NewServiceUnavailable("the API server is shutting down")
+	}
+	if got := w.run("status example"); !strings.Contains(got, "error: ") {
+		t.Errorf("an API server that does not answer is taken for a right that is missing:\n%s", got)
 	}
 }

@@ -90,6 +90,11 @@ func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, et
 	}
 	seen, err := a.see(ctx, s, etcd)
 	note("what belongs to the cluster", err)
+	for _, why := range []string{seen.BackupsNotListed, seen.RestoresNotListed} {
+		if why != "" {
+			missing = append(missing, why)
+		}
+	}
 	status := &bytes.Buffer{}
 	note("the status", screen.StatusOf(seen).Print(status, screen.Wide))
 	note("the status", archive.Add("status.txt", status.Bytes()))

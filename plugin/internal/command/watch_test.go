@@ -64,7 +64,7 @@ func watch(t *testing.T, namespace, line string) *watching {
 	app := &App{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.out},
 		Connect:   func(bool) (*kube.Access, error) { return kube.New(apiservertest.Config(), namespace) },
-		Now:       nowOf, Refresh: 10 * time.Millisecond,
+		Now:       nowOf, Refresh: 10 * time.Millisecond, Terminal: true,
 	}
 	root := New(app, nil)
 	root.SetArgs(strings.Fields(line))

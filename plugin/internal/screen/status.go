@@ -37,8 +37,12 @@ type Status struct {
 
 	Members []Member `json:"members"`
 	// EtcdNotAsked says why etcd itself was not asked; empty if it was.
-	EtcdNotAsked string   `json:"etcdNotAsked,omitempty"`
-	Alarms       []string `json:"alarms,omitempty"`
+	EtcdNotAsked string `json:"etcdNotAsked,omitempty"`
+	// BackupsNotListed and RestoresNotListed say why the EtcdBackups and EtcdRestores are not shown.
+	BackupsNotListed  string `json:"backupsNotListed,omitempty"`
+	RestoresNotListed string `json:"restoresNotListed,omitempty"`
+
+	Alarms []string `json:"alarms,omitempty"`
 
 	Certificates *Certificates `json:"certificates,omitempty"`
 	Backup       *Backup       `json:"backup,omitempty"`
@@ -89,6 +93,8 @@ type Seen struct {
 	Pods []corev1.Pod
 	// NotAsked says why there are no answers of etcd.
 	NotAsked string
+	// PodsNotListed, BackupsNotListed and RestoresNotListed say why there are none of these.
+	PodsNotListed, BackupsNotListed, RestoresNotListed string
 }
 
 // StatusOf makes the status of a cluster.
@@ -101,6 +107,7 @@ func StatusOf(s Seen) *Status {
 		Available: meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionAvailable),
 		Doing:     meta.FindStatusCondition(c.Status.Conditions, v1beta2.ConditionProgressing),
 		Members:   Members(c, s.Pods, s.Answers), EtcdNotAsked: s.NotAsked,
+		BackupsNotListed: s.BackupsNotListed, RestoresNotListed: s.RestoresNotListed,
 		Certificates: certificatesOf(c), Backup: backupOf(s), Restore: restoreOf(s.Restores),
 		ToDo: runbook.Diagnose(s.Seen), now: s.Now,
 	}
@@ -216,12 +223,25 @@ func (s *Status) Print(w io.Writer, f Format) error {
 	out.WriteByte('\n')
 	line("Alarms", "%s", cmp.Or(strings.Join(s.Alarms, ", "), "none"))
 	line("Certificates", "%s", s.Certificates.text(s.now))
-	line("Backups", "%s", s.Backup.text(s.now))
+	line("Backups", "%s", s.backups())
 	if r := s.Restore; r != nil {
 		line("Restore", "EtcdRestore %s", strings.TrimSuffix(strings.Join(strings.Fields(r.Name+": "+cmp.Or(r.Phase, "new")+" "+r.Progress+"; "+r.Message), " "), ";"))
 	}
+	if s.RestoresNotListed != "" {
+		line("Restores", "not shown: %s", s.RestoresNotListed)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+func (s *Status) backups() string {
+	switch {
+	case s.BackupsNotListed == "":
+		return s.Backup.text(s.now)
+	case s.Backup.Newest == nil:
+		return "not shown: " + s.BackupsNotListed
+	}
+	return s.Backup.text(s.now) + "; more is not shown: " + s.BackupsNotListed
 }
 
 func (s *Status) headline() string {
