@@ -1,11 +1,13 @@
 package command
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -127,12 +129,12 @@ func TestRestore(t *testing.T) {
 	plain := aBackup("plain", "example")
 	plain.Spec.Archive, plain.Status.Archive = nil, nil
 	plain.Status.History[0].CompletionTime = &metav1.Time{Time: now.Add(-100 * 60 * 1e9)}
-	w := aWorld(t, aCluster("example"), aCluster("bare"), aBackup("hourly", "example"), plain)
+	w := aWorld(t, aCluster("example"), aCluster("bare"), aBackup("hourly", "example"), plain, aBackup("other", "elsewhere"))
 	w.then = carriedOut
 	const name = "example-restore-20260101-120000"
 	screens := []string{
 		w.run("restore bare"), w.run("restore example --to-revision 1 --to-time 10m"), w.run("restore example --to-time yesterday"),
-		w.run("restore example --as example"), w.run("restore example --prefix a/"), w.run("restore example --from plain --to-time 10m"),
+		w.run("restore example --as example"), w.run("restore example --prefix a/"), w.run("restore example --from other"), w.run("restore example --from other --as copy"), w.run("restore example --from plain --to-time 10m"),
 		w.run("restore example --to-time 10m"),
 		w.run("restore example --to-time 10m --yes"), w.specOf(&v1beta2.EtcdRestore{}, name),
 		w.run("restore example --as copy --entry hourly-2 --from hourly --to-revision 1100 --prefix app/ --yes"), w.specOf(&v1beta2.EtcdRestore{}, "copy"),
@@ -160,4 +162,67 @@ func TestParseTime(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
+}
+
+// An EtcdCluster that was deleted is created again from a backup, with the spec of its manifest or a
+// minimal one.
+func TestRestoreOfAClusterThatIsGone(t *testing.T) {
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const manifest = `apiVersion: etcd.database.coreos.com/v1beta2
+kind: EtcdCluster
+metadata:
+  name: example
+  uid: of-the-one-that-is-gone
+  labels: {team: storage, etcd.database.coreos.com/owner: x}
+  annotations: {etcd.database.coreos.com/scope: clusterwide, etcd.database.coreos.com/restart: x, kubectl.kubernetes.io/last-applied-configuration: x, note: kept}
+spec:
+  size: 3
+  version: 3.6.16
+  paused: true
+  TLS: {auto: {}}
+  pod:
+    persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`
+	write("example.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n---\n"+manifest)
+	write("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n")
+	write("two.yaml", manifest+"---\n"+manifest)
+	write("typo.yaml", strings.Replace(manifest, "size:", "sise:", 1))
+	write("static.yaml", strings.Replace(manifest, "{auto: {}}", "{static: {member: {peerSecret: peer, serverSecret: server}, operatorSecret: operator}}", 1))
+
+	backup := aBackup("hourly", "example")
+	backup.Annotations = map[string]string{v1beta2.AnnotationScope: v1beta2.ScopeClusterwide}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "example-aaaaaaaaaa", Labels: map[string]string{v1beta2.LabelCluster: "example", v1beta2.LabelOwner: "former"},
+	}}
+	peer := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "peer"}}
+	w := aWorld(t, backup, aBackup("of-other", "other"), aCluster("other"), claim, peer)
+	w.then = carriedOut
+	created := func(name string) string { return w.specOf(&v1beta2.EtcdRestore{}, name) }
+	screens := []string{
+		w.run("restore example"), w.run("restore nothing"), w.run("restore example --size 3"), w.run("restore example --version 3.6.16"),
+		w.run("restore example --template example.yaml --size 3 --version 3.6.16"),
+		w.run("restore example --template secret.yaml"), w.run("restore example --template two.yaml"),
+		w.run("restore example --template typo.yaml"), w.run("restore example --template missing.yaml"), w.run("restore example --template -"),
+		w.run("restore example --template static.yaml"),
+		w.run("restore other --template example.yaml"), w.run("restore other --as copy --size 1 --version 3.6.16"),
+		w.run("restore nothing --size 1 --version 3.6.16"),
+		w.run("restore example --template example.yaml --yes"), created("example"),
+		w.run("restore example --size 1 --version 3.6.16 --yes"),
+		w.run("restore example --size 1 --version v3.6.16 --as again --from hourly --entry hourly-2 --to-revision 1100 --prefix app/ --yes"), created("again"),
+		w.run("restore other --as copy --template example.yaml --yes"), created("copy"),
+	}
+	w.answers = manifest
+	screens = append(screens, w.run("restore example --template - --as piped --yes"), created("piped"))
+	t.Chdir(home)
+	golden(t, "restore-gone", screens...)
 }

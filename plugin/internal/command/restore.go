@@ -132,6 +132,12 @@ type target struct {
 	from, entry, time, as string
 	revision              int64
 	prefixes              []string
+	template              template
+
+	// isGone says that the EtcdCluster does not exist; created is the one that is described to be
+	// created, nil if none is.
+	isGone  bool
+	created *v1beta2.EtcdCluster
 }
 
 func (a *App) restore() *cobra.Command {
@@ -140,11 +146,17 @@ func (a *App) restore() *cobra.Command {
 	var t target
 	cmd := a.of("restore CLUSTER", "Restore a cluster from a backup, in place or as a new one",
 		`Restore a cluster from a backup, by an EtcdRestore: in place, so that its data is replaced, or with
---as beside it, as a new cluster. The snapshot is checked and rebuilt before any member is stopped.`,
-		examples("restore example", "restore example --as example-copy", "restore example --to-time 10m", "restore example --from hourly --to-revision 48210"),
+--as beside it, as a new cluster. The snapshot is checked and rebuilt before any member is stopped.
+Where the EtcdCluster is gone, it is created: with the spec of a manifest (--template), or a minimal
+one (--size and --version).`,
+		examples("restore example", "restore example --as example-copy", "restore example --to-time 10m", "restore example --from hourly --to-revision 48210",
+			"restore example --template example.yaml", "restore example --size 3 --version 3.6.16"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			s, err := a.open(ctx, args[0])
+			if t.template.file == fromStdin && !c.yes {
+				return errors.New("--template - reads the manifest from the standard input, so that you cannot be asked there: add --yes")
+			}
+			s, err := a.openToRestore(ctx, args[0], &t)
 			if err != nil {
 				return err
 			}
@@ -179,7 +191,8 @@ func (a *App) restore() *cobra.Command {
 	f.Int64Var(&t.revision, "to-revision", 0, "restore every key as it was at this revision")
 	f.StringVar(&t.time, "to-time", "", "restore every key as it was then: a time such as 2026-03-01T12:00:00Z, or how long ago, such as 10m; needs an archive")
 	f.StringVar(&t.as, "as", "", "create a new EtcdCluster of this name, and leave the other as it is")
-	f.StringArrayVar(&t.prefixes, "prefix", nil, "restore only the keys under this prefix, with --as; can be repeated")
+	f.StringArrayVar(&t.prefixes, "prefix", nil, "restore only the keys under this prefix, to a new cluster; can be repeated")
+	t.template.addTo(cmd)
 	return cmd
 }
 
@@ -188,9 +201,9 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 	switch {
 	case t.revision != 0 && t.time != "":
 		return nil, "", errors.New("set only one of --to-revision and --to-time")
-	case len(t.prefixes) > 0 && t.as == "":
+	case len(t.prefixes) > 0 && t.as == "" && !t.isGone:
 		return nil, "", errors.New("--prefix restores to a new cluster only: set --as NAME")
-	case t.as == s.cluster.Name:
+	case t.as == s.cluster.Name && !t.isGone:
 		return nil, "", fmt.Errorf("--as %s is the cluster itself: remove --as to restore it in place, or set another name", t.as)
 	}
 	at, err := a.parseTime(t.time)
@@ -215,6 +228,9 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 		},
 	}
 	scoped(r, s.cluster)
+	if t.isGone && t.template.isMinimal() {
+		scoped(r, b) // nothing else tells which operators are meant
+	}
 	what := "the newest good backup of EtcdBackup " + b.Name
 	if at != nil || t.revision != 0 {
 		what = "the backup of EtcdBackup " + b.Name + " that holds it"
@@ -228,15 +244,34 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 	case t.revision != 0:
 		what += fmt.Sprintf(", as of revision %d", t.revision)
 	}
-	if t.as != "" {
-		r.Name, r.Spec.Target = t.as, v1beta2.TargetNew
-		plan := fmt.Sprintf("This creates EtcdCluster %s/%s from %s. %s stays as it is.", s.Namespace, t.as, what, s.title())
+	makesNew, warning := t.as != "" || t.isGone, ""
+	if source := kube.Source(b); source != "" && source != s.cluster.Name {
+		warning = fmt.Sprintf("EtcdBackup %s IS OF ANOTHER CLUSTER, EtcdCluster %s: ", b.Name, source)
+		if makesNew {
+			warning += fmt.Sprintf("it is not of %s.\n", s.cluster.Name)
+		} else {
+			warning += fmt.Sprintf("its keys replace those of EtcdCluster %s.\n", s.cluster.Name)
+		}
+	}
+	if makesNew {
+		r.Name, r.Spec.Target = cmp.Or(t.as, s.cluster.Name), v1beta2.TargetNew
+		if err := errTaken(ctx, s, r.Name); err != nil {
+			return nil, "", err
+		}
+		plan := warning + fmt.Sprintf("This creates EtcdCluster %s/%s from %s.", s.Namespace, r.Name, what)
+		if !t.isGone {
+			plan += fmt.Sprintf(" %s stays as it is.", s.title())
+		}
+		if t.created != nil {
+			r.Spec.EtcdCluster, r.Spec.ClusterTemplate = nil, clusterTemplate(t.created)
+			plan = strings.Join(append([]string{plan}, t.createdNotes(ctx, s, r.Name)...), "\n")
+		}
 		if len(t.prefixes) > 0 {
 			plan += "\nOnly the keys under these prefixes are restored: " + strings.Join(t.prefixes, ", ")
 		}
 		return r, plan, nil
 	}
-	plan := fmt.Sprintf("This replaces the data of %s by %s.\nALL THAT WAS WRITTEN SINCE IS LOST. Clients are disconnected while the members are stopped.", s.title(), what)
+	plan := warning + fmt.Sprintf("This replaces the data of %s by %s.\nALL THAT WAS WRITTEN SINCE IS LOST. Clients are disconnected while the members are stopped.", s.title(), what)
 	if !s.cluster.Spec.Persistent() {
 		r.Spec.AcceptDataLoss = true
 		plan += "\nIts members have no volumes: a restore that fails after they are stopped cannot bring their data back (acceptDataLoss)."
@@ -275,11 +310,8 @@ func chooseBackup(ctx context.Context, s *scene, name string, archived bool) (*v
 		if archived && backups[i].Spec.Archive == nil && backups[i].Status.Archive == nil {
 			continue
 		}
-		for _, r := range backups[i].Status.History {
-			isGood := r.Succeeded && r.CompletionTime != nil && (r.Quorum == nil || *r.Quorum) && r.Unhealthy == ""
-			if isGood && r.CompletionTime.After(newest) {
-				best, newest = &backups[i], r.CompletionTime.Time
-			}
+		if r := newestGood(&backups[i]); r != nil && r.CompletionTime.After(newest) {
+			best, newest = &backups[i], r.CompletionTime.Time
 		}
 	}
 	if best == nil {
@@ -289,4 +321,17 @@ func chooseBackup(ctx context.Context, s *scene, name string, archived bool) (*v
 		return nil, fmt.Errorf("no EtcdBackup of %s has stored a good backup: set --from, or write an EtcdRestore that names the place", s.title())
 	}
 	return best, nil
+}
+
+// newestGood is the newest good backup of an EtcdBackup; nil if it remembers none.
+func newestGood(b *v1beta2.EtcdBackup) *v1beta2.BackupRecord {
+	var newest *v1beta2.BackupRecord
+	for i := range b.Status.History {
+		r := &b.Status.History[i]
+		isGood := r.Succeeded && r.CompletionTime != nil && (r.Quorum == nil || *r.Quorum) && r.Unhealthy == ""
+		if isGood && (newest == nil || r.CompletionTime.After(newest.CompletionTime.Time)) {
+			newest = r
+		}
+	}
+	return newest
 }
