@@ -172,6 +172,13 @@ func (a *App) ask(ctx context.Context, s *scene, pods []corev1.Pod, k *kept) (ma
 	for name, err := range k.Failed {
 		answers[name] = etcdclient.Answer{Trouble: err.Error()}
 	}
+	for i := range pods {
+		// Before etcd 3.6 members do not tell their quota.
+		if answer := answers[pods[i].Name]; answer.Reached && answer.Quota == 0 {
+			answer.Quota = member.Quota(&pods[i])
+			answers[pods[i].Name] = answer
+		}
+	}
 	k.whole = !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !answers[p.Name].Reached })
 	return answers, nil
 }

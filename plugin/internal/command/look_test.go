@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 func TestList(t *testing.T) {
@@ -164,5 +166,25 @@ func TestStatusWithoutRights(t *testing.T) {
 	}
 	if got := w.run("status example"); !strings.Contains(got, "error: ") {
 		t.Errorf("an API server that does not answer is taken for a right that is missing:\n%s", got)
+	}
+}
+
+// etcd tells its quota from 3.6 on. Of an older one the Pod tells it.
+func TestQuotaOfOldEtcd(t *testing.T) {
+	c := aCluster("example")
+	c.Status.MemberDetails = c.Status.MemberDetails[:1]
+	pods := podsOf(c)
+	container := &pods[0].(*corev1.Pod).Spec.Containers[0]
+	container.Env = []corev1.EnvVar{{Name: member.EnvQuota, Value: "16384"}} // less than its empty database takes
+	m := etcdtest.NewMember(t, etcdtest.Versions()[0], c.Status.MemberDetails[0].Name)
+	m.Start(t, "new", m)
+	m.WaitReady(t)
+	w := aWorld(t, append(pods, c)...)
+	w.forward = forwardTo([]*etcdtest.Member{m})
+	if got := w.run("members example"); !strings.Contains(got, "% of 16.0 KiB") {
+		t.Errorf("the quota is not shown:\n%s", got)
+	}
+	if got := w.run("diagnose example"); !strings.Contains(got, "quota nearly used") {
+		t.Errorf("a database near its quota is not found:\n%s", got)
 	}
 }

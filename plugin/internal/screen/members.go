@@ -41,7 +41,7 @@ type Etcd struct {
 	Term    uint64 `json:"term"`
 	DBSize  int64  `json:"dbSize"`
 	InUse   int64  `json:"dbSizeInUse"`
-	// Quota is 0 if the member does not tell it, as before etcd 3.6.
+	// Quota is 0 if there is none, or it is not known.
 	Quota int64 `json:"quota,omitempty"`
 }
 

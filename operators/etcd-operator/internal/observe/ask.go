@@ -53,7 +53,7 @@ func (o *Observer) ask(ctx context.Context, c *v1beta2.EtcdCluster, pods []*core
 				continue
 			}
 			if q := &obs.Pods[i].Answer.Quota; a.Reached && *q == 0 {
-				*q = quotaOf(pods[i])
+				*q = member.Quota(pods[i])
 			}
 		}
 	}

@@ -259,29 +259,6 @@ func defragmentedOf(p *corev1.Pod) facts.Defragmented {
 	return facts.Defragmented{Since: since, Before: before, Done: len(words) > 2}
 }
 
-// defaultQuota is etcd's own (DefaultQuotaBytes of its package storage).
-const defaultQuota = 2 << 30
-
-// quotaOf is what the database of a Pod's member may grow to, as the Pod's etcd was told
-// it; 0 if there is no limit, or none that can be read.
-func quotaOf(p *corev1.Pod) int64 {
-	for _, c := range p.Spec.Containers {
-		if c.Name != member.ContainerEtcd {
-			continue
-		}
-		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == member.EnvQuota })
-		if i < 0 {
-			return defaultQuota
-		}
-		n, err := strconv.ParseInt(c.Env[i].Value, 10, 64)
-		if err != nil || n < 0 {
-			return 0
-		}
-		return cmp.Or(n, defaultQuota)
-	}
-	return 0
-}
-
 // answerOf is what the planner needs of a member's answer.
 func answerOf(c *v1beta2.EtcdCluster, a etcdclient.Answer) facts.Answer {
 	out := facts.Answer{
