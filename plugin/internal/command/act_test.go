@@ -97,7 +97,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	c, plain, copied, down, fenced := aCluster("example"), aCluster("plain"), aCluster("copied"), aCluster("down"), aCluster("fenced")
+	c, copied, down, fenced := aCluster("example"), aCluster("copied"), aCluster("down"), aCluster("fenced")
 	says(down, "Available", "False", "NoQuorum", "waiting for a quorum")
 	says(fenced, "Progressing", "True", "Fenced", "reconciliation suspended")
 	c.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
@@ -106,7 +106,7 @@ func TestReplace(t *testing.T) {
 		Namespace: "default", Name: "example-bbbbbbbbbb", UID: "u", Labels: map[string]string{v1beta2.LabelOwner: string(c.UID)},
 	}}
 	strangers := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "copied-bbbbbbbbbb"}}
-	w := aWorld(t, c, plain, copied, down, fenced, claim, strangers)
+	w := aWorld(t, c, copied, down, fenced, claim, strangers)
 	w.gone = func(o client.Object) {
 		if o.GetName() != claim.Name {
 			t.Errorf("%s is deleted", o.GetName())
@@ -126,10 +126,53 @@ func TestReplace(t *testing.T) {
 		w.run("replace example example-bbbbbbbbbb --yes"),
 		w.run("replace example example-bbbbbbbbbb --yes"),
 		w.run("replace example example-cccccccccc --yes"),
-		w.run("replace plain plain-aaaaaaaaaa --yes"),
 		w.run("replace copied copied-bbbbbbbbbb --yes"),
 		w.run("replace down down-bbbbbbbbbb --yes"),
 		w.run("replace fenced fenced-bbbbbbbbbb --yes"))...)
+}
+
+// A member without a volume goes before the new one joins: the others must keep the quorum.
+func TestReplaceWithoutVolume(t *testing.T) {
+	c, two, one, limping := aCluster("example"), aCluster("two"), aCluster("one"), aCluster("limping")
+	two.Status.MemberDetails, one.Status.MemberDetails = two.Status.MemberDetails[:2], one.Status.MemberDetails[:1]
+	objects := []client.Object{c, two, one, limping}
+	for _, of := range []*v1beta2.EtcdCluster{c, two, one, limping} {
+		objects = append(objects, podsOf(of)...)
+	}
+	for _, o := range objects {
+		if o.GetName() == "limping-aaaaaaaaaa" {
+			o.(*corev1.Pod).Status.Conditions = nil
+		}
+	}
+	w := aWorld(t, objects...)
+	evicted := ""
+	w.gone = func(o client.Object) {
+		evicted += o.GetName()
+		c := w.read("example")
+		c.Status.MemberDetails[1].Name = "example-dddddddddd"
+		if err := w.Update(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	screens := []string{
+		w.run("replace two two-aaaaaaaaaa --yes"), w.run("replace one one-aaaaaaaaaa --yes"),
+		w.run("replace limping limping-bbbbbbbbbb --yes"), w.run("replace example example-bbbbbbbbbb"),
+	}
+	w.evict = func() error {
+		return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	}
+	screens = append(screens, w.run("replace example example-bbbbbbbbbb --yes"))
+	w.evict = nil
+	if evicted != "" {
+		t.Errorf("%s is evicted", evicted)
+	}
+	screens = append(screens, w.run("replace example example-bbbbbbbbbb --yes"))
+	if evicted != "example-bbbbbbbbbb" {
+		t.Errorf("%q is evicted", evicted)
+	}
+	// The one that is not ready can be replaced itself.
+	screens = append(screens, w.run("replace limping limping-aaaaaaaaaa --yes --wait=false"))
+	golden(t, "replace-pod", screens...)
 }
 
 func TestUpgrade(t *testing.T) {

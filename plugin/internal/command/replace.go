@@ -20,12 +20,19 @@ func (a *App) replace() *cobra.Command {
 	var c confirmation
 	cmd := a.of("replace CLUSTER MEMBER", "Replace a member, and its volume, by a new one",
 		`Replace a member, and its volume, by a new one. This deletes the member's PVC. Kubernetes keeps the
-volume until the Pod has ended, and the operator lets the new member join before it removes this one.`,
+volume until the Pod has ended, and the operator lets the new member join before it removes this one.
+The Pod of a member without a volume is evicted: all other members must be ready, and keep the quorum.`,
 		examples("replace example example-bbbbbbbbbb"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
+			}
+			if err := s.canReplace(args[1]); err != nil {
+				return err
+			}
+			if !s.cluster.Spec.Persistent() {
+				return a.replacePod(ctx, s, args[1], c, w)
 			}
 			claim, err := s.claimOf(ctx, args[1])
 			if err != nil {
@@ -38,6 +45,7 @@ volume until the Pod has ended, and the operator lets the new member join before
 				return fmt.Errorf("delete PVC %s: %w", claim.Name, err)
 			}
 			fmt.Fprintf(a.Out, "Deleted PVC %s: the operator replaces the member.\n", claim.Name)
+			w.unseen = s.unmoved()
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.replaced(ctx, claim.Name) }); err != nil || !w.wait {
 				return err
 			}
@@ -50,23 +58,25 @@ volume until the Pod has ended, and the operator lets the new member join before
 	return cmd
 }
 
-// claimOf is the PVC of a member that can be replaced.
-func (s *scene) claimOf(ctx context.Context, member string) (*corev1.PersistentVolumeClaim, error) {
+// canReplace says why a member cannot be replaced now; nil if it can.
+func (s *scene) canReplace(member string) error {
 	if err := s.errPaused(); err != nil {
-		return nil, err
+		return err
 	}
 	if !s.is(v1beta2.ConditionAvailable, metav1.ConditionTrue) {
-		return nil, fmt.Errorf("%s is not available, so that no member can be replaced: %s", s.title(), s.condition(v1beta2.ConditionAvailable))
+		return fmt.Errorf("%s is not available, so that no member can be replaced: %s", s.title(), s.condition(v1beta2.ConditionAvailable))
 	}
 	if reason := s.reason(v1beta2.ConditionProgressing); reason == v1beta2.ClusterReasonFencing || reason == v1beta2.ClusterReasonFenced {
-		return nil, fmt.Errorf("a restore of %s is in progress, for which old volumes are kept: wait until it is done", s.title())
+		return fmt.Errorf("a restore of %s is in progress, for which old volumes are kept: wait until it is done", s.title())
 	}
 	if names := s.memberNames(); !slices.Contains(names, member) {
-		return nil, fmt.Errorf("%s has no member %s, but %s", s.title(), member, strings.Join(names, ", "))
+		return fmt.Errorf("%s has no member %s, but %s", s.title(), member, strings.Join(names, ", "))
 	}
-	if !s.cluster.Spec.Persistent() {
-		return nil, fmt.Errorf("the members of %s have no volumes: to move this one, cordon its node; to replace all, one at a time: %s restart %s", s.title(), Name, s.cluster.Name)
-	}
+	return nil
+}
+
+// claimOf is the PVC of a member.
+func (s *scene) claimOf(ctx context.Context, member string) (*corev1.PersistentVolumeClaim, error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	err := s.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: member}, claim)
 	if apierrors.IsNotFound(err) {
