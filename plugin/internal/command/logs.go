@@ -29,7 +29,8 @@ func (a *App) logs() *cobra.Command {
 	var since time.Duration
 	cmd := a.of("logs CLUSTER [MEMBER...]", "Show etcd's log of all members, or the operators'",
 		`Show etcd's log of all members, or of those that are named, each line with its member. With --operator
-it shows the log of the operators that can be seen.`,
+it shows the log of the operators that can be seen. With -f it goes on with containers that restart and
+with new Pods, until it is ended.`,
 		examples("logs example --pretty", "logs example example-bbbbbbbbbb -f --tail 20", "logs example --operator --since 1h"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -53,7 +54,14 @@ it shows the log of the operators that can be seen.`,
 				seconds := int64(since.Seconds())
 				options.SinceSeconds = &seconds
 			}
-			return a.showLogs(ctx, read, pods, options, pretty)
+			l := &logLines{a: a, read: read, pretty: pretty, isNamed: len(pods) > 1 || follow && len(args) != 2}
+			if !follow || previous {
+				return l.showAll(ctx, pods, options)
+			}
+			f := &following{logLines: l, options: options, list: func(ctx context.Context) ([]corev1.Pod, error) {
+				return a.podsToFollow(ctx, s, args[1:], operator)
+			}}
+			return f.follow(ctx)
 		}, cobra.MinimumNArgs(1))
 	cmd.ValidArgsFunction = a.memberNames
 	f := cmd.Flags()
@@ -93,45 +101,65 @@ func (a *App) logPods(ctx context.Context, s *scene, named []string, ofOperators
 	return pods, nil
 }
 
-// showLogs shows the logs of Pods: one after the other, or, if they are followed, side by side.
-func (a *App) showLogs(ctx context.Context, read ReadLog, pods []corev1.Pod, options corev1.PodLogOptions, pretty bool) error {
-	var mu sync.Mutex
-	show := func(p *corev1.Pod) error {
-		stream, err := read(ctx, p.Namespace, p.Name, &options)
-		if err != nil {
-			return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
-		}
-		defer stream.Close()
-		lines := bufio.NewScanner(stream)
-		lines.Buffer(nil, maxLine)
-		for lines.Scan() {
-			line := lines.Text()
-			if pretty {
-				line = etcdlog.Pretty(line)
-			}
-			if len(pods) > 1 {
-				line = p.Name + "  " + line
-			}
-			mu.Lock()
-			fmt.Fprintln(a.Out, line)
-			mu.Unlock()
-		}
-		if err := lines.Err(); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
-		}
-		return nil
+// podsToFollow are the Pods of now whose logs are followed. It fails when the cluster is gone.
+func (a *App) podsToFollow(ctx context.Context, s *scene, named []string, ofOperators bool) ([]corev1.Pod, error) {
+	if ofOperators {
+		return operators(ctx, s.Access), nil
 	}
-	failures := make([]error, len(pods))
-	var all sync.WaitGroup
+	if err := s.refresh(ctx); err != nil {
+		return nil, err
+	}
+	pods, err := s.Pods(ctx, s.cluster)
+	if len(named) > 0 {
+		pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !slices.Contains(named, p.Name) })
+	}
+	return pods, err
+}
+
+// logLines shows logs, line by line.
+type logLines struct {
+	a      *App
+	read   ReadLog
+	pretty bool
+	// isNamed says that each line begins with its Pod.
+	isNamed bool
+	mu      sync.Mutex // of the output
+}
+
+// showAll shows the logs of Pods, one after the other.
+func (l *logLines) showAll(ctx context.Context, pods []corev1.Pod, options corev1.PodLogOptions) error {
+	var failures []error
 	for i := range pods {
-		if options.Follow {
-			all.Go(func() { failures[i] = show(&pods[i]) })
-			continue
-		}
-		failures[i] = show(&pods[i])
+		failures = append(failures, l.show(ctx, &pods[i], options))
 	}
-	all.Wait()
 	return errors.Join(failures...)
+}
+
+// show shows the log of a Pod until it ends.
+func (l *logLines) show(ctx context.Context, p *corev1.Pod, options corev1.PodLogOptions) error {
+	stream, err := l.read(ctx, p.Namespace, p.Name, &options)
+	if err != nil {
+		return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
+	}
+	defer stream.Close()
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		line := lines.Text()
+		if l.pretty {
+			line = etcdlog.Pretty(line)
+		}
+		if l.isNamed {
+			line = p.Name + "  " + line
+		}
+		l.mu.Lock()
+		fmt.Fprintln(l.a.Out, line)
+		l.mu.Unlock()
+	}
+	if err := lines.Err(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
+	}
+	return nil
 }
 
 // LogsOf reads logs through the API server.

@@ -11,16 +11,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
 // logOf is a log of each Pod.
@@ -35,8 +40,116 @@ func logOf(_ context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCl
 func TestLogs(t *testing.T) {
 	c := aCluster("example")
 	w := aWorld(t, append(podsOf(c), c)...)
-	golden(t, "logs", w.run("logs example --tail 2"), w.run("logs example example-bbbbbbbbbb --pretty"), w.run("logs example -f --pretty example-bbbbbbbbbb"),
+	golden(t, "logs", w.run("logs example --tail 2"), w.run("logs example example-bbbbbbbbbb --pretty"),
 		w.run("logs example nobody"), w.run("logs example --operator"), w.run("logs example example-bbbbbbbbbb --previous"))
+}
+
+// Logs are followed into containers that restart, whose stream broke off, and into new Pods, until the
+// user ends it.
+func TestLogsFollow(t *testing.T) {
+	c := aCluster("example")
+	pods := podsOf(c)
+	runs := func(o client.Object, id string) *corev1.Pod {
+		p := o.(*corev1.Pod)
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "etcd", ContainerID: id, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		return p
+	}
+	first, other := runs(pods[0], "one"), runs(pods[1], "other")
+	w := aWorld(t, c, first, other)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	w.ctx = ctx
+	var mu sync.Mutex
+	read := map[string]int{}
+	var options []corev1.PodLogOptions
+	app := func(out io.Writer) *App {
+		app := w.app(out)
+		app.Logs = func(*kube.Access) (ReadLog, error) {
+			return func(ctx context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				read[pod]++
+				n := read[pod]
+				if pod == first.Name {
+					options = append(options, *o)
+				}
+				if pod == first.Name && n == 1 { // breaks off
+					return io.NopCloser(strings.NewReader("begun\n")), nil
+				}
+				r, line := io.Pipe()
+				go func() {
+					fmt.Fprintf(line, "line of stream %d\n", n)
+					<-ctx.Done()
+					line.CloseWithError(ctx.Err())
+				}()
+				return r, nil
+			}, nil
+		}
+		return app
+	}
+	out := &display{}
+	root := New(app(out), nil)
+	root.SetArgs(strings.Fields("logs example -f --tail 5"))
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	shows := func(want string) {
+		t.Helper()
+		etcdtest.Eventually(t, "it to show "+want, func() error {
+			if got := out.String(); !strings.Contains(got, want) {
+				return fmt.Errorf("it shows\n%s", got)
+			}
+			return nil
+		})
+	}
+	shows(first.Name + "  begun\n")
+	shows(first.Name + "  line of stream 2\n") // the container runs on
+	becomes := func(o client.Object, id string) {
+		t.Helper()
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Status().Update(t.Context(), runs(o, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	becomes(first, "two")
+	shows(first.Name + "  line of stream 3\n") // it has restarted
+	if err := w.Create(t.Context(), pods[2]); err != nil {
+		t.Fatal(err)
+	}
+	becomes(pods[2], "new")
+	shows(pods[2].GetName() + "  line of stream 1\n")
+	end()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on")
+	}
+	if n := strings.Count(out.String(), other.Name); n != 1 || read[other.Name] != 1 {
+		t.Errorf("a log that goes on is read %d times:\n%s", read[other.Name], out)
+	}
+	if len(options) != 3 || *options[0].TailLines != 5 || options[1].TailLines != nil || !options[1].SinceTime.Time.Equal(now) || options[2].SinceTime != nil || options[2].TailLines != nil {
+		t.Errorf("the streams begin elsewhere: %+v", options)
+	}
+
+	// Nothing is left to follow when the cluster is deleted.
+	w.ctx = nil
+	if err := w.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	w.get = func() error {
+		if reads++; reads > 2 {
+			return apierrors.NewNotFound(v1beta2.GroupVersion.WithResource("etcdclusters").GroupResource(), "example")
+		}
+		return nil
+	}
+	if got := w.run("logs example -f"); !strings.Contains(got, "error: EtcdCluster example does not exist") {
+		t.Error(got)
+	}
 }
 
 // A report has what is known, and nothing that is secret.
