@@ -85,6 +85,7 @@ back up and restore, and reach etcd from this machine.`,
 	if flags != nil {
 		flags.AddFlags(root.PersistentFlags())
 		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "namespace" && f.Name != "context" && f.Name != "kubeconfig" })
+		a.completeFlags(root, flags)
 	}
 	root.AddGroup(groups...)
 	for _, c := range []struct {
@@ -252,7 +253,11 @@ func (a *App) names(ctx context.Context, list client.ObjectList) []cobra.Complet
 	if err != nil {
 		return nil
 	}
-	if err := access.List(ctx, list, client.InNamespace(access.Namespace)); err != nil {
+	var in []client.ListOption
+	if _, isOfAll := list.(*corev1.NamespaceList); !isOfAll {
+		in = append(in, client.InNamespace(access.Namespace))
+	}
+	if err := access.List(ctx, list, in...); err != nil {
 		return nil
 	}
 	var names []cobra.Completion
@@ -260,6 +265,10 @@ func (a *App) names(ctx context.Context, list client.ObjectList) []cobra.Complet
 	case *v1beta2.EtcdClusterList:
 		for _, c := range l.Items {
 			names = append(names, c.Name)
+		}
+	case *corev1.NamespaceList:
+		for _, n := range l.Items {
+			names = append(names, n.Name)
 		}
 	case *v1beta2.EtcdBackupList:
 		for _, b := range l.Items {

@@ -158,9 +158,7 @@ makes already, or where the flags say. An existing object is never replaced.`,
 	to.addTo(cmd)
 	w.addTo(cmd, transferWait)
 	cmd.Flags().StringVar(&name, "name", "", "the name of the EtcdBackup; default: the cluster's, and the time")
-	_ = cmd.RegisterFlagCompletionFunc("like", func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return a.names(cmd.Context(), &v1beta2.EtcdBackupList{}), cobra.ShellCompDirectiveNoFileComp
-	})
+	complete(cmd, "like", a.backupNames)
 	return cmd
 }
 

@@ -96,6 +96,7 @@ An installation by Helm is updated by Helm.`,
 	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images; default: that of the release that --ref names, else that of the manifests")
 	f.BoolVar(&i.print, "print", false, "print the objects, and apply nothing")
 	f.BoolVar(&i.force, "force-conflicts", false, "set also what another program than kubectl apply has set, such as Helm or a person with kubectl edit")
+	complete(cmd, "operators", operatorList)
 	c.addTo(cmd)
 	w.addTo(cmd, 5*time.Minute)
 	return cmd

@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
 func (a *App) verify() *cobra.Command {
@@ -74,6 +75,10 @@ cluster is touched.`,
 	cmd.Flags().StringVar(&entry, "entry", "", "which backup of the EtcdBackup, as kubectl etcd backups shows it; default: the newest good one")
 	cmd.Flags().BoolVar(&startEtcd, "start-etcd", false, "start etcd on the rebuilt database, and compare what it serves")
 	cmd.Flags().StringVar(&etcdVersion, "etcd-version", "", "the version of that etcd; default: that of the backup's source")
+	complete(cmd, "entry", func(cmd *cobra.Command, args []string, _ string) []cobra.Completion {
+		return a.entryNames(cmd, strings.Join(args, ""), "")
+	})
+	complete(cmd, "etcd-version", func(*cobra.Command, []string, string) []cobra.Completion { return slices.Clone(etcdversion.All()) })
 	return cmd
 }
 
@@ -193,6 +198,14 @@ one (--size and --version).`,
 	f.StringVar(&t.as, "as", "", "create a new EtcdCluster of this name, and leave the other as it is")
 	f.StringArrayVar(&t.prefixes, "prefix", nil, "restore only the keys under this prefix, to a new cluster; can be repeated")
 	t.template.addTo(cmd)
+	complete(cmd, "from", a.backupNames)
+	complete(cmd, "entry", func(cmd *cobra.Command, args []string, _ string) []cobra.Completion {
+		cluster := ""
+		if t.from == "" {
+			cluster = strings.Join(args, "")
+		}
+		return a.entryNames(cmd, t.from, cluster)
+	})
 	return cmd
 }
 

@@ -64,6 +64,7 @@ a time runs the new version, the leader last. Set the earlier version to roll ba
 			fmt.Fprintf(a.Out, "All members of %s run etcd %s.\n", s.title(), wanted)
 			return nil
 		}, cobra.ExactArgs(2))
+	cmd.ValidArgsFunction = a.clusterThenVersion
 	c.addTo(cmd)
 	w.addTo(cmd, rolloutWait)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the plan only")
