@@ -19,7 +19,8 @@ import (
 
 // TestPluginInDisasters: by kubectl etcd alone, a person installs the operators, is led to another
 // member when one is lost, gets back what was there before a mistake, recovers a cluster from a
-// survivor, and starts one on the volumes that an earlier one has left. It runs beside no other
+// survivor, starts one on the volumes that an earlier one has left, and one that is gone from a
+// backup, and replaces a member without a volume. It runs beside no other
 // test: what it installs is in part everybody's.
 func TestPluginInDisasters(t *testing.T) {
 	isLong(t)
@@ -74,6 +75,20 @@ func TestPluginInDisasters(t *testing.T) {
 	p.runs("adopt-volumes", c.Name, "--yes").shows("serves the data of the volumes")
 	greeting(c.Name, "oops")
 	c.settles(3, twoMinutes)
+
+	manifest := filepath.Join(t.TempDir(), "etcd.yaml")
+	s.must(os.WriteFile(manifest, []byte(s.kubectl("get", "etcd", c.Name, "-o", "yaml")), 0o600))
+	s.must(c.Delete(s.ctx))
+	c.becomes("gone but for its volumes", func(st harness.State) string { return atMost(len(st.Pods), 0, "Pods") }, twoMinutes)
+	p.runs("restore", c.Name, "--template", manifest, "--to-time", before, "--yes").shows("PVCs of an earlier EtcdCluster", "EtcdCluster "+s.ns+"/etcd is restored")
+	greeting(c.Name, "hello")
+	s.existing(c.Name).settles(3, twoMinutes)
+
+	plain := s.cluster("plain", harness.Size(3))
+	plain.settles(3, oneMinute)
+	replaced := plain.follower()
+	p.runs("replace", plain.Name, replaced, "--yes").shows("Evicted Pod "+replaced, "is replaced")
+	plain.becomes("settled without it", harness.All(withoutMember(replaced), harness.Settled(3)), oneMinute)
 }
 
 // forward is kubectl etcd port-forward, which runs.

@@ -41,6 +41,7 @@ is going on. A write that arrives in that moment can fail, and can be tried agai
 			if err := s.annotate(ctx, v1beta2.AnnotationMoveLeader, request); err != nil {
 				return err
 			}
+			w.unseen = s.unmoved()
 			fmt.Fprintf(a.Out, "Asked that member %s of %s leads.\n", to, s.title())
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
 				return s.answered(ctx, func(m *v1beta2.MaintenanceStatus) bool { return m.LeaderRequest == request })
@@ -145,6 +146,7 @@ spec.maintenance.defragmentSchedule.`,
 			if err := s.annotate(ctx, v1beta2.AnnotationDefragment, request); err != nil {
 				return err
 			}
+			w.unseen = s.unmoved()
 			fmt.Fprintf(a.Out, "Asked for the defragmentation of the members of %s.\n", s.title())
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
 				return s.answered(ctx, func(m *v1beta2.MaintenanceStatus) bool {
