@@ -342,8 +342,8 @@ const (
 	ClusterReasonMemberDefragmented = "MemberDefragmented"
 	// ClusterReasonLeaderMoved: the member leads that the annotation move-leader asks for.
 	ClusterReasonLeaderMoved = "LeaderMoved"
-	// ClusterReasonLeaderRefused: the annotation move-leader asks for a member that has no
-	// vote. Write the name of a voter.
+	// ClusterReasonLeaderRefused: the annotation move-leader names no voter. Set it to the name
+	// of one.
 	ClusterReasonLeaderRefused = "LeaderRefused"
 	// ClusterReasonMovingLeader: the leadership is to be transferred, as the annotation
 	// move-leader asks; the message says what that waits for.

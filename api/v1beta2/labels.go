@@ -144,7 +144,8 @@ const (
 	// AnnotationDefragment on an EtcdCluster asks for a round in which all its members are
 	// defragmented, one at a time, as soon as its value changes: any text, such as the time.
 	// status.maintenance.defragmentRequest answers when the round begins. Removing the
-	// annotation ends the round after the member that is being defragmented.
+	// annotation ends the round after the member that is being defragmented, unless
+	// spec.maintenance asks for rounds, too.
 	AnnotationDefragment = GroupName + "/defragment"
 	// AnnotationMoveLeader on an EtcdCluster asks, as soon as its value changes, to transfer
 	// the leadership to the member whose name is its first word. Any text may follow, such as

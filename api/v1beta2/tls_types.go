@@ -173,9 +173,22 @@ type TLSStatus struct {
 	// condition CertificatesReady is False, there is nothing to do but wait.
 	// +optional
 	Pending bool `json:"pending,omitempty"`
-	// When the first of the cluster's certificates expires, and since when that one is valid.
-	// +optional
-	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+	// When the first of the cluster's certificates expires, CAs included.
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+	// The validity of the certificate that expires first of those that members, clients and
+	// the operator present.
+	// +optional
+	Certificate *Validity `json:"certificate,omitempty"`
+	// The validity of the CA that expires first of those that have signed them.
+	// +optional
+	CA *Validity `json:"ca,omitempty"`
+}
+
+// Validity is when a certificate is valid.
+type Validity struct {
+	// Since when it is valid.
+	NotBefore metav1.Time `json:"notBefore"`
+	// When it expires.
+	NotAfter metav1.Time `json:"notAfter"`
 }

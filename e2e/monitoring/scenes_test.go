@@ -114,12 +114,19 @@ func ofKind(what string, at time.Duration, kind, status, reason string, quiet ..
 	return scene{fires: conditionOf(what, kind, status, reason), at: at, labels: ofName, quiet: append(quiet, conditionOf(what, kind, well, "Fine"))}
 }
 
-// certificate is one that expires in so many seconds, of so many in which it is valid in all.
-func certificate(left, lifetime string) series {
-	return series{named("etcd_operator_certificate_expiry_seconds", ""): left + long, named("etcd_operator_certificate_lifetime_seconds", ""): lifetime + long}
+// certificates are a certificate and a CA that expire in so many seconds, each with its total validity.
+func certificates(leaf, leafLifetime, ca, caLifetime string) series {
+	const expiry, lifetime = "etcd_operator_certificate_expiry_seconds", "etcd_operator_certificate_lifetime_seconds"
+	return series{
+		named(expiry, `,kind="leaf"`): leaf + long, named(lifetime, `,kind="leaf"`): leafLifetime + long,
+		named(expiry, `,kind="ca"`): ca + long, named(lifetime, `,kind="ca"`): caLifetime + long,
+	}
 }
 
 const (
+	// quarter and year are lifetimes of certificates, in seconds.
+	quarter, year = "7776000", "31536000"
+
 	size, inUse, quota = "etcd_mvcc_db_total_size_in_bytes", "etcd_mvcc_db_total_size_in_use_in_bytes", "etcd_server_quota_backend_bytes"
 	used, limit        = "etcd_operator_member_database_in_use_bytes", "etcd_operator_member_database_quota_bytes"
 )
@@ -159,8 +166,15 @@ var scenes = map[string]scene{
 	"EtcdUnhealthy":               {fires: series{named("etcd_operator_cluster_unhealthy_seconds", ""): "0+60" + long}, at: 40 * time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_cluster_unhealthy_seconds", ""): "0+60x20 0" + long}}},
 	"EtcdUpgradeStuck":            inCondition(70*time.Minute, "Upgrading", "True", "Upgrading", condition("Upgrading", "False", "VersionRefused")),
 	"EtcdVersionRefused":          inCondition(15*time.Minute, "Upgrading", "False", "VersionRefused", condition("Upgrading", "False", "AtVersion")),
-	"EtcdCertificateExpiring":     {fires: certificate("600000", "7776000"), at: 15 * time.Minute, labels: ofName, quiet: []series{certificate("700000", "7776000"), certificate("1200", "3600"), certificate("28800", "86400")}},
-	"EtcdCertificateExpiringSoon": {fires: certificate("-5", "7776000"), at: time.Minute, labels: ofName, quiet: []series{certificate("600000", "7776000"), certificate("800", "3600")}},
+	"EtcdCertificateExpiring": {
+		fires: certificates("600000", quarter, year, year), at: 15 * time.Minute, labels: ofName,
+		quiet: []series{certificates("700000", quarter, year, year), certificates("1200", "3600", "28800", "86400")},
+	},
+	// A CA ends, of certificates that are renewed each hour.
+	"EtcdCertificateExpiringSoon": {
+		fires: certificates("3000", "3600", "80000", year), at: time.Minute, labels: ofName,
+		quiet: []series{certificates("600000", quarter, year, year), certificates("800", "3600", "90000", year)},
+	},
 	"EtcdCertificatesNotReady":    inCondition(20*time.Minute, "CertificatesReady", "False", "CertificatesMissing"),
 	"EtcdNoSpace":                 {fires: series{named("etcd_operator_member_alarm", `,member="c-1",kind="NOSPACE"`): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_member_alarm", `,member="c-1",kind="CORRUPT"`): "1" + long}}},
 	"EtcdCorrupt":                 {fires: series{named("etcd_operator_member_alarm", `,member="c-1",kind="CORRUPT"`): "1" + long}, at: time.Minute, labels: ofName, quiet: []series{{named("etcd_operator_member_alarm", `,member="c-1",kind="NOSPACE"`): "1" + long}}},
@@ -298,7 +312,7 @@ func healthy() series {
 		condition("Scaling", "False", "AtSize"), condition("CertificatesReady", "True", "CertificatesValid"), condition("Consistent", "True", "Consistent"),
 		filling("400"+long),
 		series{
-			named("etcd_operator_cluster_unhealthy_seconds", ""): "0" + long, named("etcd_operator_certificate_expiry_seconds", ""): "5000000-60" + long, named("etcd_operator_certificate_lifetime_seconds", ""): "7776000" + long,
+			named("etcd_operator_cluster_unhealthy_seconds", ""): "0" + long, named("etcd_operator_certificate_expiry_seconds", `,kind="leaf"`): "5000000-60" + long, named("etcd_operator_certificate_lifetime_seconds", `,kind="leaf"`): quarter + long,
 			named("etcd_operator_data_inconsistent", ""): "0" + long, named("etcd_operator_consistency_check_due_timestamp_seconds", ""): "90000" + long,
 			`etcd_operator_clusters{namespace="op",phase="Running"}`:                      "1" + long,
 			`etcd_operator_reconcile_duration_seconds_count{namespace="op"}`:              "5+1" + long,

@@ -173,7 +173,7 @@ its leadership is transferred. Members with volumes keep their data; others are 
 }
 
 // stamp is a value that a request's annotation did not have before.
-func (a *App) stamp() string { return a.Now().UTC().Format(time.RFC3339) }
+func (a *App) stamp() string { return a.Now().UTC().Format(time.RFC3339Nano) }
 
 func restartPlan(s *scene) string {
 	plan := &strings.Builder{}

@@ -140,6 +140,7 @@ etcd reads them again. The wait needs the right to get the Secrets that hold the
 			if err := s.annotate(ctx, v1beta2.AnnotationRenew, asked); err != nil {
 				return err
 			}
+			w.unseen = s.unmoved()
 			fmt.Fprintf(a.Out, "Asked for new certificates of %s. See them with: %s certs status %s\n", s.title(), Name, s.cluster.Name)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.renewed(ctx, asked) }); err != nil || !w.wait {
 				return err
@@ -209,6 +210,7 @@ continues.`,
 			if err := s.annotate(ctx, v1beta2.AnnotationRotateCA, a.stamp()); err != nil {
 				return err
 			}
+			w.unseen = s.unmoved()
 			fmt.Fprintf(a.Out, "Asked for another CA of %s. Follow it with: %s status %s -w\n", s.title(), Name, s.cluster.Name)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return s.rotated(ctx, trusted) }); err != nil || !w.wait {
 				return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -21,9 +23,9 @@ import (
 func (a *App) moveLeader() *cobra.Command {
 	var w waiting
 	cmd := a.of("move-leader CLUSTER [MEMBER]", "Transfer the leadership to another member",
-		`Ask the operator to transfer the leadership to another member, by default to the follower that is
-the most up to date. The operator does it once, as soon as all members are healthy and nothing else
-is going on. A write that arrives in that moment can fail, and can be tried again.`,
+		`Ask the operator to transfer the leadership to a member, by default to any other voter. The operator
+does it once, as soon as all members are healthy and nothing else is going on. A write that arrives in
+that moment can fail, and can be tried again.`,
 		examples("move-leader example", "move-leader example example-bbbbbbbbbb"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])
@@ -33,7 +35,7 @@ is going on. A write that arrives in that moment can fail, and can be tried agai
 			if err := s.errPaused(); err != nil {
 				return err
 			}
-			to, err := a.nextLeader(ctx, s, args[1:])
+			to, err := s.nextLeader(args[1:])
 			if err != nil {
 				return err
 			}
@@ -42,9 +44,11 @@ is going on. A write that arrives in that moment can fail, and can be tried agai
 				return err
 			}
 			w.unseen = s.unmoved()
-			fmt.Fprintf(a.Out, "Asked that member %s of %s leads.\n", to, s.title())
+			fmt.Fprintf(a.Out, "Requested a leadership transfer to member %s of %s.\n", to, s.title())
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
-				return s.answered(ctx, func(m *v1beta2.MaintenanceStatus) bool { return m.LeaderRequest == request })
+				return s.answered(ctx, v1beta2.AnnotationMoveLeader, request, func(m *v1beta2.MaintenanceStatus) (bool, error) {
+					return m.LeaderRequest == request, nil
+				})
 			}); err != nil || !w.wait {
 				return err
 			}
@@ -59,49 +63,58 @@ is going on. A write that arrives in that moment can fail, and can be tried agai
 	return cmd
 }
 
-// nextLeader is the member that is named, or the follower that is the most up to date.
-func (a *App) nextLeader(ctx context.Context, s *scene, named []string) (string, error) {
-	if len(named) > 0 {
-		for _, m := range s.cluster.Status.MemberDetails {
-			if m.Name == named[0] && m.Role == v1beta2.MemberVoter {
-				return m.Name, nil
-			}
+// nextLeader is the member that is named, or another voter than the one that leads.
+func (s *scene) nextLeader(named []string) (string, error) {
+	for _, m := range s.cluster.Status.MemberDetails {
+		if m.Role == v1beta2.MemberVoter && (len(named) == 0 && m.Name != s.cluster.Status.Leader || slices.Contains(named, m.Name)) {
+			return m.Name, nil
 		}
-		return "", fmt.Errorf("%s has no member %s with a vote: kubectl etcd members shows who has", s.title(), named[0])
 	}
-	open, err := a.reach(ctx, s.cluster.Name)
-	if err != nil {
-		return "", err
+	if len(named) > 0 {
+		return "", fmt.Errorf("%s is not a voter of %s: %s members %s shows who is", named[0], s.title(), Name, s.cluster.Name)
 	}
-	defer open.Close()
-	if _, err := open.leader(); err != nil {
-		return "", err
-	}
-	to, err := open.follower()
-	if err != nil {
-		return "", err
-	}
-	if answer := open.answers[to.Name]; answer.Leader == answer.MemberID {
-		return "", fmt.Errorf("no other member of %s than %s can lead%s", s.title(), to.Name, open.troubles())
-	}
-	return to.Name, nil
+	return "", fmt.Errorf("%s has no other voter that could lead", s.title())
 }
 
-// answered tells what the operator does until it has answered a request.
-func (s *scene) answered(ctx context.Context, done func(*v1beta2.MaintenanceStatus) bool) (string, bool, error) {
+// answered tells what the operator does until a request, by the annotation of that key, is carried out.
+func (s *scene) answered(ctx context.Context, key, request string, done func(*v1beta2.MaintenanceStatus) (bool, error)) (string, bool, error) {
 	if err := s.refresh(ctx); err != nil {
 		return "", false, err
 	}
 	if err := s.errPaused(); err != nil {
 		return "", false, err
 	}
-	if m := s.cluster.Status.Maintenance; m != nil && done(m) {
-		return "", true, nil
+	if s.cluster.Annotations[key] != request {
+		return "", false, fmt.Errorf("the annotation %s of %s has been changed: the request is withdrawn, or replaced by another one", key, s.title())
 	}
-	if s.is(v1beta2.ConditionProgressing, metav1.ConditionFalse) {
+	if m := s.cluster.Status.Maintenance; m != nil {
+		if isDone, err := done(m); isDone || err != nil {
+			return "", isDone, err
+		}
+	}
+	if s.reason(v1beta2.ConditionProgressing) == v1beta2.ClusterReasonUpToDate {
 		return "", false, nil // the operator has not read the request
 	}
 	return s.condition(v1beta2.ConditionProgressing), false, nil
+}
+
+// defragmentedSince reports whether all voters were defragmented, or have been created, since then.
+func (s *scene) defragmentedSince(ctx context.Context, begun time.Time) (bool, error) {
+	pods, err := s.Pods(ctx, s.cluster)
+	if err != nil {
+		return false, err
+	}
+	isDone := func(p corev1.Pod) bool {
+		when, _, _ := strings.Cut(p.Annotations[v1beta2.AnnotationDefragmented], " ")
+		at, err := time.Parse(time.RFC3339Nano, when)
+		return err == nil && !at.Before(begun) || !p.CreationTimestamp.Time.Before(begun)
+	}
+	for _, m := range s.cluster.Status.MemberDetails {
+		if m.Role == v1beta2.MemberVoter && !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == m.Name && isDone(p) }) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // memberNames completes a cluster's name, and then those of its members.
@@ -135,6 +148,9 @@ spec.maintenance.defragmentSchedule.`,
 			if err := s.errPaused(); err != nil {
 				return err
 			}
+			if s.cluster.Status.ClusterID == "" {
+				return fmt.Errorf("%s has not begun yet: %s", s.title(), s.condition(v1beta2.ConditionAvailable))
+			}
 			if err := a.confirm(c, "This defragments the %d members of %s, one at a time. Clients that are connected to a member wait meanwhile.", len(s.cluster.Status.MemberDetails), s.title()); err != nil {
 				return err
 			}
@@ -147,10 +163,13 @@ spec.maintenance.defragmentSchedule.`,
 				return err
 			}
 			w.unseen = s.unmoved()
-			fmt.Fprintf(a.Out, "Asked for the defragmentation of the members of %s.\n", s.title())
+			fmt.Fprintf(a.Out, "Requested the defragmentation of the members of %s.\n", s.title())
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) {
-				return s.answered(ctx, func(m *v1beta2.MaintenanceStatus) bool {
-					return m.DefragmentRequest == request && s.is(v1beta2.ConditionProgressing, metav1.ConditionFalse)
+				return s.answered(ctx, v1beta2.AnnotationDefragment, request, func(m *v1beta2.MaintenanceStatus) (bool, error) {
+					if m.DefragmentRequest != request || m.LastDefragmentTime == nil || !s.is(v1beta2.ConditionProgressing, metav1.ConditionFalse) {
+						return false, nil
+					}
+					return s.defragmentedSince(ctx, m.LastDefragmentTime.Time)
 				})
 			}); err != nil || !w.wait {
 				return err

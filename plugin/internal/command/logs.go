@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,22 +131,34 @@ type logLines struct {
 func (l *logLines) showAll(ctx context.Context, pods []corev1.Pod, options corev1.PodLogOptions) error {
 	var failures []error
 	for i := range pods {
-		failures = append(failures, l.show(ctx, &pods[i], options))
+		_, err := l.show(ctx, &pods[i], options, time.Time{})
+		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
 
-// show shows the log of a Pod until it ends.
-func (l *logLines) show(ctx context.Context, p *corev1.Pod, options corev1.PodLogOptions) error {
+// show shows the log of a Pod until it ends. With timestamps, which are not shown, it passes over the
+// lines up to the time last, and returns that of the last line.
+func (l *logLines) show(ctx context.Context, p *corev1.Pod, options corev1.PodLogOptions, last time.Time) (time.Time, error) {
 	stream, err := l.read(ctx, p.Namespace, p.Name, &options)
 	if err != nil {
-		return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
+		return last, fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
 	}
 	defer stream.Close()
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		line := lines.Text()
+		if options.Timestamps {
+			stamp, rest, _ := strings.Cut(line, " ")
+			at, err := time.Parse(time.RFC3339Nano, stamp)
+			if err == nil && !at.After(last) {
+				continue
+			}
+			if err == nil {
+				line, last = rest, at
+			}
+		}
 		if l.pretty {
 			line = etcdlog.Pretty(line)
 		}
@@ -157,9 +170,9 @@ func (l *logLines) show(ctx context.Context, p *corev1.Pod, options corev1.PodLo
 		l.mu.Unlock()
 	}
 	if err := lines.Err(); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
+		return last, fmt.Errorf("read the log of Pod %s: %w", p.Name, err)
 	}
-	return nil
+	return last, nil
 }
 
 // LogsOf reads logs through the API server.

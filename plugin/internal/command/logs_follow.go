@@ -18,19 +18,28 @@ type following struct {
 	list    func(context.Context) ([]corev1.Pod, error)
 	options corev1.PodLogOptions
 
-	state sync.Mutex
-	// ended is when the log of a container ended last; nil while it is read.
-	ended   map[string]*time.Time
-	streams sync.WaitGroup
+	state   sync.Mutex
+	streams map[string]*logStream
+	reading sync.WaitGroup
+	// failed is why no log can be read, for good.
+	failed chan error
 }
 
-// follow shows the logs until the user ends it, or the list cannot be read for good.
+// logStream is the log of one container.
+type logStream struct {
+	open bool
+	// last is when the last line was written that was shown, by the clock of its node.
+	last time.Time
+}
+
+// follow shows the logs until the user ends it, or they cannot be read for good.
 func (f *following) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer f.streams.Wait()
+	defer f.reading.Wait()
 	defer cancel()
-	f.ended = map[string]*time.Time{}
-	for isFirst := true; ; isFirst = false {
+	f.streams, f.failed = map[string]*logStream{}, make(chan error, 1)
+	f.options.Timestamps = true // to go on where a stream broke off
+	for isFirst := true; ; {
 		pods, err := f.list(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -39,13 +48,17 @@ func (f *following) follow(ctx context.Context) error {
 			f.say(noAnswer(err))
 		case err != nil:
 			return err
-		}
-		for i := range pods {
-			f.begin(ctx, &pods[i], isFirst)
+		default:
+			for i := range pods {
+				f.begin(ctx, &pods[i], isFirst)
+			}
+			isFirst = false
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-f.failed:
+			return err
 		case <-time.After(f.a.Refresh):
 		}
 	}
@@ -57,31 +70,45 @@ func (f *following) begin(ctx context.Context, p *corev1.Pod, isFirst bool) {
 	id, runs := container(p)
 	key := string(p.UID) + "/" + id
 	f.state.Lock()
-	ended, isKnown := f.ended[key]
-	if isKnown && (ended == nil || !runs) || !isKnown && !isFirst && id == "" {
-		f.state.Unlock()
+	defer f.state.Unlock()
+	stream, isKnown := f.streams[key]
+	if isKnown && (stream.open || !runs) || !isKnown && !isFirst && id == "" {
 		return
 	}
-	f.ended[key] = nil
-	f.state.Unlock()
-
+	if !isKnown {
+		stream = &logStream{}
+		f.streams[key] = stream
+	}
+	stream.open = true
 	options := f.options
 	if isKnown || !isFirst {
 		options.TailLines, options.SinceSeconds = nil, nil
 	}
-	if isKnown {
-		options.SinceTime = &metav1.Time{Time: *ended}
+	if !stream.last.IsZero() {
+		options.SinceTime = &metav1.Time{Time: stream.last}
 	}
-	f.streams.Go(func() {
-		err := f.show(ctx, p, options)
-		if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
-			f.say(err.Error())
-		}
+	f.reading.Go(func() {
+		last, err := f.show(ctx, p, options, stream.last)
+		f.tell(ctx, err)
 		f.state.Lock()
 		defer f.state.Unlock()
-		at := f.a.Now()
-		f.ended[key] = &at
+		stream.open, stream.last = false, last
 	})
+}
+
+// tell says why a log could not be read. A Pod that is gone, or whose container has not begun, is no
+// failure; what can't heal ends all.
+func (f *following) tell(ctx context.Context, err error) {
+	switch {
+	case err == nil, ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsBadRequest(err):
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		select {
+		case f.failed <- err:
+		default: // another one has said so
+		}
+	default:
+		f.say(err.Error())
+	}
 }
 
 // container is the container of a Pod whose log is read, and whether it runs; empty before it has begun.

@@ -74,11 +74,14 @@ func TestLogsFollow(t *testing.T) {
 					options = append(options, *o)
 				}
 				if pod == first.Name && n == 1 { // breaks off
-					return io.NopCloser(strings.NewReader("begun\n")), nil
+					return io.NopCloser(strings.NewReader("2026-01-01T12:00:00.000000001Z begun\n2026-01-01T12:00:00.000000002Z broke\n")), nil
 				}
 				r, line := io.Pipe()
 				go func() {
-					fmt.Fprintf(line, "line of stream %d\n", n)
+					if pod == first.Name { // what was read is sent again: a request knows whole seconds
+						fmt.Fprint(line, "2026-01-01T12:00:00.000000001Z begun\n2026-01-01T12:00:00.000000002Z broke\n")
+					}
+					fmt.Fprintf(line, "2026-01-01T12:00:01.5Z line of stream %d\n", n)
 					<-ctx.Done()
 					line.CloseWithError(ctx.Err())
 				}()
@@ -131,8 +134,26 @@ func TestLogsFollow(t *testing.T) {
 	if n := strings.Count(out.String(), other.Name); n != 1 || read[other.Name] != 1 {
 		t.Errorf("a log that goes on is read %d times:\n%s", read[other.Name], out)
 	}
-	if len(options) != 3 || *options[0].TailLines != 5 || options[1].TailLines != nil || !options[1].SinceTime.Time.Equal(now) || options[2].SinceTime != nil || options[2].TailLines != nil {
+	if len(options) != 3 || *options[0].TailLines != 5 || options[1].TailLines != nil || !options[1].SinceTime.Time.Equal(time.Date(2026, 1, 1, 12, 0, 0, 2, time.UTC)) || options[2].SinceTime != nil || options[2].TailLines != nil {
 		t.Errorf("the streams begin elsewhere: %+v", options)
+	}
+
+	if n := strings.Count(out.String(), "broke"); n != 2 { // of the container that broke off, and of the next one
+		t.Errorf("a line is shown %d times:\n%s", n, out)
+	}
+
+	// Without the right to read logs it ends.
+	w.ctx = nil
+	refused := w.app(io.Discard)
+	refused.Logs = func(*kube.Access) (ReadLog, error) {
+		return func(context.Context, string, string, *corev1.PodLogOptions) (io.ReadCloser, error) {
+			return nil, apierrors.NewForbidden(corev1.Resource("pods/log"), "example", nil)
+		}, nil
+	}
+	root = New(refused, nil)
+	root.SetArgs(strings.Fields("logs example -f"))
+	if err := root.ExecuteContext(t.Context()); !apierrors.IsForbidden(err) {
+		t.Errorf("without the right to read logs it ends with %v", err)
 	}
 
 	// Nothing is left to follow when the cluster is deleted.

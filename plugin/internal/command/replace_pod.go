@@ -75,11 +75,14 @@ func (s *scene) podToReplace(ctx context.Context, name string) (*corev1.Pod, str
 		left++
 	}
 	if quorum := voters/2 + 1; left < quorum {
-		return nil, "", fmt.Errorf("without %s, which has no volume, %s would lose its quorum of %d of %d members: cordon its node, or restart all with %s restart %s; then the operator adds a new member first",
+		return nil, "", fmt.Errorf("without %s, which has no volume, %s would lose its quorum of %d of %d members: restart all with %s restart %s, which adds a new member first",
 			name, s.title(), quorum, voters, Name, s.cluster.Name)
 	}
-	plan := fmt.Sprintf("This replaces member %s of %s: its Pod is evicted, and its data goes with it, since it has no volume. The operator then adds a new member, which gets the data from the others.\nUntil that has joined, %d of %d members serve, and %s\nTo have the new member join first, cordon the node of this one instead: kubectl cordon %s",
-		name, s.title(), left, voters, spare(left-(voters/2+1)), pod.Spec.NodeName)
+	plan := fmt.Sprintf("This replaces member %s of %s: its Pod is evicted, and its data goes with it, since it has no volume. The operator then adds a new member, which gets the data from the others.\nUntil that has joined, %d of %d members serve, and %s",
+		name, s.title(), left, voters, spare(left-(voters/2+1)))
+	if pod.Spec.NodeName != "" {
+		plan += fmt.Sprintf("\nTo have the new member join first, cordon the node of this one instead, if the operator may read Nodes. All members are moved from it: kubectl cordon %s", pod.Spec.NodeName)
+	}
 	return pod, plan, nil
 }
 

@@ -100,6 +100,9 @@ func (t *template) manifest(in io.Reader) (*v1beta2.EtcdCluster, error) {
 		if err := yaml.Unmarshal(document, &kind); err != nil {
 			return nil, err
 		}
+		if kind.Kind == "List" {
+			return nil, errors.New("it has a List: name the EtcdCluster when you get it, such as kubectl get etcd example -o yaml")
+		}
 		if kind.Kind != "EtcdCluster" || kind.GroupVersionKind().Group != v1beta2.GroupName {
 			continue
 		}

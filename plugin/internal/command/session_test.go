@@ -182,7 +182,7 @@ func TestKeptPortForwards(t *testing.T) {
 }
 
 // Against a real cluster of three: what its members say of themselves is shown, their data is
-// compared, a follower is found that could lead, and a snapshot is saved.
+// compared, and a snapshot is saved.
 func TestRealCluster(t *testing.T) {
 	c := aCluster("example")
 	members := realMembers(t, c)
@@ -210,21 +210,6 @@ func TestRealCluster(t *testing.T) {
 	}
 	w.forward = forwardTo(members)
 	golden(t, "top", told("top example --for 0s"), told("top example --depth 1 --limit 10 --page 5 --for 0s"), told("top example --depth 0"))
-
-	w.then = func(o client.Object) {
-		asked := o.GetAnnotations()[v1beta2.AnnotationMoveLeader]
-		if to, _, _ := strings.Cut(asked, " "); to == leader || !slices.ContainsFunc(members, func(m *etcdtest.Member) bool { return m.Name == to }) {
-			t.Errorf("%q is asked to lead", to)
-		}
-		o.(*v1beta2.EtcdCluster).Status.Maintenance = &v1beta2.MaintenanceStatus{LeaderRequest: asked}
-	}
-	golden(t, "move-leader-unnamed", told("move-leader example"))
-	w.then = nil
-	w.forward = forwardTo(nil)
-	if got := w.run("move-leader example"); !strings.Contains(got, "error: no member of EtcdCluster example can be reached") {
-		t.Error(got)
-	}
-	w.forward = forwardTo(members)
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "example.db")

@@ -98,10 +98,13 @@ func TestAutoServes(t *testing.T) {
 	if len(state.Told) != 5 {
 		t.Errorf("told %v, want the CA and four certificates", state.Told)
 	}
-	if life := state.TLS.NotAfter.Sub(state.TLS.NotBefore); life < 90*24*time.Hour || life > 91*24*time.Hour {
+	if life := state.TLS.Leaf.NotAfter.Sub(state.TLS.Leaf.NotBefore); life < 90*24*time.Hour || life > 91*24*time.Hour {
 		t.Errorf("the certificate that ends first is valid for %s", life)
 	}
-	if left := time.Until(state.TLS.NotAfter); left < 89*24*time.Hour || left > 90*24*time.Hour {
+	if life := state.TLS.CA.NotAfter.Sub(state.TLS.CA.NotBefore); life < 5*365*24*time.Hour || life > 5*366*24*time.Hour {
+		t.Errorf("the CA is valid for %s", life)
+	}
+	if left := time.Until(state.TLS.Leaf.NotAfter); left < 89*24*time.Hour || left > 90*24*time.Hour {
 		t.Errorf("the first certificate ends in %s, want 90 days", left)
 	}
 	of := func(r role) *pair {

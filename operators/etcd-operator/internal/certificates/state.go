@@ -83,9 +83,7 @@ func (in *input) state(t *rotation, wrong []problem) State {
 	wrong = append(wrong, check(in.cluster, pairs, in.now)...)
 	in.explain(&s, wrong)
 	in.show(&s, pairs[operator])
-	if first := firstToEnd(pairs, in.now); first != nil {
-		s.TLS.NotBefore, s.TLS.NotAfter = first.NotBefore, first.NotAfter
-	}
+	s.TLS.Leaf, s.TLS.CA = firstToEnd(pairs, in.now)
 	if t != nil {
 		s.TLS.Rotation = t.step
 		in.announce(&s, t)
@@ -209,24 +207,24 @@ func trustedBy(p *pair) caSet {
 	return p.trusted
 }
 
-// firstToEnd is the certificate that ends first, of all and of those that have signed them; nil
-// if there is none. Of several that end together it is the one that was issued last: an issued
-// certificate ends with its CA, if that ends before.
-func firstToEnd(pairs map[role]*pair, now time.Time) *x509.Certificate {
-	var first *x509.Certificate
-	sooner := func(c *x509.Certificate) {
-		if first == nil || c.NotAfter.Before(first.NotAfter) || (c.NotAfter.Equal(first.NotAfter) && c.NotBefore.After(first.NotBefore)) {
-			first = c
+// firstToEnd is the validity of the certificate that ends first, and of the CA that does of those that
+// have signed them; zero if there is none.
+func firstToEnd(pairs map[role]*pair, now time.Time) (leaf, ca facts.Validity) {
+	sooner := func(first *facts.Validity, c *x509.Certificate) {
+		if v := (facts.Validity{NotBefore: c.NotBefore, NotAfter: c.NotAfter}); v.EndsBefore(*first) {
+			*first = v
 		}
 	}
 	for r, p := range pairs {
-		sooner(p.leaf)
+		sooner(&leaf, p.leaf)
 		if by := verifier(pairs, r); by != nil {
 			chain, _ := p.chain(by, now)
-			for _, c := range chain {
-				sooner(c)
+			for i, c := range chain {
+				if i > 0 { // the first one is the leaf
+					sooner(&ca, c)
+				}
 			}
 		}
 	}
-	return first
+	return leaf, ca
 }

@@ -143,7 +143,7 @@ func (s *story) start() facts.Observation {
 		},
 	}
 	if spec.TLS != nil {
-		o.Cluster.TLS = facts.TLS{Wanted: true, Trust: "t1", NotAfter: now.Add(24 * time.Hour)}
+		o.Cluster.TLS = facts.TLS{Wanted: true, Trust: "t1", Leaf: facts.Validity{NotBefore: now, NotAfter: now.Add(24 * time.Hour)}}
 	}
 	if b := last.Bootstrap; b != nil {
 		o.Cluster.Bootstrap = &facts.Bootstrap{Member: b.Member, Token: b.Token}
@@ -334,7 +334,7 @@ func (f observed) expired() observed {
 		o = f(o)
 		end := now.Add(-time.Hour)
 		o.Cluster.TLS = facts.TLS{
-			Wanted: true, Trust: "t1", NotAfter: end, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: facts.CertificatesInvalid,
+			Wanted: true, Trust: "t1", Leaf: facts.Validity{NotBefore: now, NotAfter: end}, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: facts.CertificatesInvalid,
 			Message: fmt.Sprintf("the certificate in etcd-client.crt of Secret etcd-client-tls expired at %s: write a new one", end.UTC().Format(time.RFC3339)),
 		}
 		return o

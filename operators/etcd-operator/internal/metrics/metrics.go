@@ -49,9 +49,8 @@ type state struct {
 	lastHealthy time.Time
 	// deleting is whether nobody expects it to be healthy any more.
 	deleting bool
-	// ends is when the first of its certificates ends, and begins since when that one is valid;
-	// zero if it has none, or none is known.
-	begins, ends time.Time
+	// certificates are those that end first, by kind; nil if it has none, or none is known.
+	certificates map[string]*v1beta2.Validity
 	// compared is when the members' data was last compared, zero if never, and consistent
 	// whether it was the same.
 	compared time.Time
@@ -95,9 +94,9 @@ func New(reg prometheus.Registerer) *Metrics {
 		quota:  operator.OfObject("etcd_operator_member_database_quota_bytes", "Quota of a member's database, in bytes; absent where it is unknown or unlimited.", "member"),
 		alarms: operator.OfObject("etcd_operator_member_alarm", "1 for each etcd alarm of a member, by kind (NOSPACE, CORRUPT).", "member", "kind"),
 		expiry: operator.OfObject("etcd_operator_certificate_expiry_seconds",
-			"Seconds until the first certificate of the EtcdCluster expires, CAs included; negative after that. Absent without TLS."),
+			"Seconds until the first certificate of the EtcdCluster expires (kind leaf), and the first CA that has signed one (kind ca); negative after that. Absent without TLS.", "kind"),
 		lifetime: operator.OfObject("etcd_operator_certificate_lifetime_seconds",
-			"For how long the certificate is valid in all that etcd_operator_certificate_expiry_seconds tells of. Absent without TLS."),
+			"Total validity, in seconds, of the certificate that etcd_operator_certificate_expiry_seconds refers to. Absent without TLS.", "kind"),
 		compared: operator.OfObject("etcd_operator_consistency_check_timestamp_seconds",
 			"Unix time of the last comparison of the members' data; absent before the first."),
 		due: operator.OfObject("etcd_operator_consistency_check_due_timestamp_seconds",
@@ -138,9 +137,9 @@ func (m *Metrics) Observe(key types.NamespacedName, s *v1beta2.ClusterStatus, de
 		if s.Consistency != nil {
 			st.compared, st.consistent = s.Consistency.LastCheckTime.Time, s.Consistency.Result == v1beta2.ResultConsistent
 		}
-		st.begins, st.ends = time.Time{}, time.Time{}
-		if s.TLS != nil && s.TLS.NotBefore != nil && s.TLS.NotAfter != nil {
-			st.begins, st.ends = s.TLS.NotBefore.Time, s.TLS.NotAfter.Time
+		st.certificates = nil
+		if s.TLS != nil {
+			st.certificates = map[string]*v1beta2.Validity{"leaf": s.TLS.Certificate.DeepCopy(), "ca": s.TLS.CA.DeepCopy()}
 		}
 	})
 }
@@ -206,9 +205,11 @@ func (m *Metrics) collect(send operator.Send, s *state) {
 		gauge(m.since, seconds)
 		send.Conditions(m.states, s.conditions)
 	}
-	if !s.ends.IsZero() {
-		gauge(m.expiry, time.Until(s.ends).Seconds())
-		gauge(m.lifetime, s.ends.Sub(s.begins).Seconds())
+	for kind, v := range s.certificates {
+		if v != nil {
+			gauge(m.expiry, time.Until(v.NotAfter.Time).Seconds(), kind)
+			gauge(m.lifetime, v.NotAfter.Sub(v.NotBefore.Time).Seconds(), kind)
+		}
 	}
 	if !s.due.IsZero() && !s.deleting {
 		gauge(m.due, float64(s.due.Unix()))

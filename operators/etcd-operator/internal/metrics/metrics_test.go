@@ -119,7 +119,7 @@ func TestCertificateExpiry(t *testing.T) {
 	m, reg := newMetrics()
 	plain, secure := status(v1beta2.PhaseRunning, 3, 0, true, false), status(v1beta2.PhaseRunning, 3, 0, true, false)
 	begin, end := metav1.NewTime(time.Now().Add(-2*time.Hour)), metav1.NewTime(time.Now().Add(time.Hour))
-	secure.TLS = &v1beta2.TLSStatus{NotBefore: &begin, NotAfter: &end}
+	secure.TLS = &v1beta2.TLSStatus{Certificate: &v1beta2.Validity{NotBefore: begin, NotAfter: end}}
 	m.Observe(key("a"), plain, false, 0)
 	m.Observe(key("b"), secure, false, 0)
 	told := func(metric string) map[string]float64 {
@@ -133,19 +133,19 @@ func TestCertificateExpiry(t *testing.T) {
 				continue
 			}
 			for _, x := range f.GetMetric() {
-				all[x.GetLabel()[0].GetValue()] = x.GetGauge().GetValue()
+				all[x.GetLabel()[1].GetValue()+" "+x.GetLabel()[0].GetValue()] = x.GetGauge().GetValue()
 			}
 		}
 		return all
 	}
 	const expiry, lifetime = "etcd_operator_certificate_expiry_seconds", "etcd_operator_certificate_lifetime_seconds"
-	if got := told(lifetime); len(got) != 1 || math.Abs(got["b"]-3*3600) > 1 {
+	if got := told(lifetime); len(got) != 1 || math.Abs(got["b leaf"]-3*3600) > 1 {
 		t.Errorf("they are valid for %v seconds in all, want three hours for b alone", got)
 	}
-	if got := told(expiry); len(got) != 1 || got["b"] > 3600 || got["b"] < 3500 {
+	if got := told(expiry); len(got) != 1 || got["b leaf"] > 3600 || got["b leaf"] < 3500 {
 		t.Errorf("they last for %v seconds, want an hour for b alone", got)
 	}
-	secure.TLS.NotAfter = nil
+	secure.TLS.Certificate = nil
 	m.Observe(key("b"), secure, false, 0)
 	if got := told(expiry); len(got) > 0 {
 		t.Errorf("nothing is known of them, and they last for %v seconds", got)

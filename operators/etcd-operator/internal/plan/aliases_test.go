@@ -104,6 +104,7 @@ type (
 	Rejection          = facts.Rejection
 	Growth             = facts.Growth
 	TLS                = facts.TLS
+	Validity           = facts.Validity
 	CertificateProblem = facts.CertificateProblem
 )
 

@@ -14,7 +14,7 @@ import (
 // reported.
 func (w *world) secure(changes ...func(*TLS)) *world {
 	return w.cluster(func(c *Cluster) {
-		c.TLS = TLS{Wanted: true, Trust: "t1", NotAfter: now.Add(time.Hour)}
+		c.TLS = TLS{Wanted: true, Trust: "t1", Leaf: Validity{NotBefore: old, NotAfter: now.Add(time.Hour)}}
 		c.LastStatus.TLS = &v1beta2.TLSStatus{Trust: "t1"}
 		for _, change := range changes {
 			change(&c.TLS)
@@ -85,7 +85,7 @@ func TestCertificates(t *testing.T) {
 		},
 		"also if certificates end soon": {
 			reason: "it is the way to others",
-			seen: templated(healthy(3).volumes()).secure(func(t *TLS) { t.NotAfter, t.Rotation = now.Add(time.Minute), v1beta2.CATrustingBoth }).
+			seen: templated(healthy(3).volumes()).secure(func(t *TLS) { t.Leaf.NotAfter, t.Rotation = now.Add(time.Minute), v1beta2.CATrustingBoth }).
 				template("b", "before"),
 			do: setRole("b", Restarting), because: v1beta2.ClusterReasonUpdatingMembers,
 		},

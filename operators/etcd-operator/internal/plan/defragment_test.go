@@ -112,8 +112,9 @@ func asksForRound(request, answered string) func(*Cluster) {
 
 func TestRounds(t *testing.T) {
 	rows{
-		"one that was asked for goes on": {reason: "it was wanted so", seen: inRound().cluster(asksForRound("1", "1")), do: setRole("b", Defragmenting), because: "Defragmenting"},
-		"until the request is withdrawn": {reason: "it is not wanted any more", seen: inRound().done("b").setAside("c").cluster(asksForRound("", "1")), do: setRole("c", Voter), because: "SettingRoles"},
+		"one that was asked for goes on":  {reason: "it was wanted so", seen: inRound().cluster(asksForRound("1", "1")), do: setRole("b", Defragmenting), because: "Defragmenting"},
+		"another one asked for meanwhile": {reason: "the value is another one", seen: inRound().done("a", "b", "c").setAside("c").cluster(asksForRound("2", "1")), do: setRole("c", Voter), because: "SettingRoles"},
+		"until the request is withdrawn":  {reason: "it is not wanted any more", seen: inRound().done("b").setAside("c").cluster(asksForRound("", "1")), do: setRole("c", Voter), because: "SettingRoles"},
 		"it gives way to a restart": {
 			reason: "two marks would wait for each other", seen: func() *world {
 				w := inRound().alarm(NoSpace, "a").databases(101, 20).setAside("b").role("c", Restarting).pod("c", func(p *Pod) { p.Template = "before" })

@@ -14,7 +14,7 @@ func answer(request, refused string) wanted {
 }
 
 func TestAnotherLeaderIsAskedFor(t *testing.T) {
-	const noVoter = "x is not the name of a member that has a vote"
+	const noVoter = "x is not a voter"
 	asked := func(request string) *world { return healthy(3).cluster(asksToLead(request, "")) }
 	rows{
 		"a follower":                 {reason: "it was wanted so", seen: asked("b"), do: transferLeadershipOf("a", "b"), because: "TransferringLeadership"},
@@ -36,5 +36,21 @@ func TestWhoIsAskedToLead(t *testing.T) {
 		if got := (&Maintenance{LeaderRequest: request}).LeaderAsked(); got != want {
 			t.Errorf("%q asks that %q leads, want %q", request, got, want)
 		}
+	}
+}
+
+// What the annotations of a manifest ask for was asked of another EtcdCluster. It is passed over when
+// a cluster begins, and no more after that.
+func TestRequestsOfAnotherCluster(t *testing.T) {
+	copied := func(c *Cluster) {
+		c.Maintenance.DefragmentRequest, c.Maintenance.LeaderRequest = "1", "x-a now"
+	}
+	o := nothing(3).cluster(copied).seen()
+	if m := Plan(o).Status.Maintenance; m == nil || m.DefragmentRequest != "1" || m.LeaderRequest != "x-a now" {
+		t.Errorf("before the cluster begins they are latched as %+v", m)
+	}
+	o = healthy(3).cluster(copied).seen()
+	if m := Plan(o).Status.Maintenance; m != nil {
+		t.Errorf("of a cluster that runs they are latched as %+v", m)
 	}
 }

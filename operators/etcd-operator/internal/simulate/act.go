@@ -165,12 +165,13 @@ func (w *world) effect(op *operator, t *todo, n int) (more bool, err error) {
 	case action.BeginDefragment:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a round is recorded")
-			c.begun, c.begunRound = a.At.Sub(epoch).Truncate(time.Second), a.Request
+			c.begun = a.At.Sub(epoch).Truncate(time.Second)
+			c.record(a)
 		})
 	case action.AnswerLeaderRequest:
 		return false, w.writeStatus(op, func(c *etcdCluster) {
 			w.touch("a request for another leader is answered")
-			c.answeredLeader = a.Request
+			c.record(a)
 		})
 	case action.CompareData:
 		w.compareData(op, a)

@@ -142,7 +142,7 @@ func (w *world) certificates() facts.TLS {
 		return facts.TLS{}
 	}
 	s := &w.secrets
-	t := facts.TLS{Wanted: true, Trust: s.trust(), NotAfter: epoch.Add(1000 * time.Hour)}
+	t := facts.TLS{Wanted: true, Trust: s.trust(), Leaf: facts.Validity{NotBefore: epoch, NotAfter: epoch.Add(1000 * time.Hour)}}
 	switch {
 	case s.leaf != s.wanted:
 		t.Rotation = v1beta2.CATrustingBoth

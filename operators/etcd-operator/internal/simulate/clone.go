@@ -138,7 +138,7 @@ func (t *teller) left(until int) int { return max(0, until-t.w.step) }
 func (t *teller) kubernetes() {
 	c := &t.w.cluster
 	t.put(c.number, c.adopt, c.storage, c.retain, t.left(t.w.adoptAt))
-	t.put(c.size, c.wanted, c.repository, c.template, c.restart, c.askedRound, c.begunRound, t.name(c.leaderAsked()), c.askedLeader == c.answeredLeader, c.current, c.target, c.index, c.upgradeSize, t.ago(c.begun), t.ago(c.repaired), t.w.quota, c.paused, c.deleting, t.name(c.bootstrap.Member), c.clusterID != 0, t.w.main, len(t.w.births), t.w.budget, t.w.learners, t.w.majorityLost)
+	t.put(c.size, c.wanted, c.repository, c.template, c.restart, c.waitsForRound(), t.name(c.waitsForLeader()), c.current, c.target, c.index, c.upgradeSize, t.ago(c.begun), t.ago(c.repaired), t.w.quota, c.paused, c.deleting, t.name(c.bootstrap.Member), c.clusterID != 0, t.w.main, len(t.w.births), t.w.budget, t.w.learners, t.w.majorityLost)
 	t.put(c.survive, c.recover == c.clusterID, t.w.lost, t.w.grown)
 	if r := c.recovery; r != nil {
 		t.put(r.Phase, t.name(r.Survivor), t.name(r.Seed), r.ClusterID == c.clusterID, len(r.Survivors), len(r.Members))

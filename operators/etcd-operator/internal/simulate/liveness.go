@@ -160,7 +160,7 @@ func (w *world) whatIsWrong() string {
 	if w.cfg.TLS && (w.secrets.rotating() || w.isRotating()) {
 		return "a CA is being replaced"
 	}
-	if c.askedRound != c.begunRound || c.askedLeader != c.answeredLeader {
+	if c.waitsForRound() || c.waitsForLeader() != "" {
 		return "a request is not answered: " + c.askedRound + ", " + c.askedLeader
 	}
 	if c.current != c.wanted || c.target != "" {

@@ -14,29 +14,57 @@ import (
 // nobody is the name of no member.
 const nobody = "nobody"
 
-// request is a user who asks for one of them. That is no change of the spec, and so of no
-// generation.
+// request is a user who asks for one of them, or takes that back. That is no change of the spec, and
+// so of no generation.
 func (w *world) request(f Fault) {
 	c := &w.cluster
 	c.version++
-	if f.Kind == AskDefragment {
+	switch {
+	case f.Kind == AskDefragment && f.A%4 == 0:
+		c.askedRound = ""
+		w.say("the user asks for no round of defragmentations any more")
+	case f.Kind == AskDefragment:
 		c.askedRound = fmt.Sprintf("%d", c.version)
 		w.say("the user asks for a round of defragmentations")
-		return
+	default:
+		name := nobody
+		if w.main >= 0 && f.A%5 > 0 {
+			view := w.births[w.main].view
+			name = view[f.A%len(view)].Name
+		}
+		c.askedLeader = fmt.Sprintf("%s %d", name, c.version)
+		w.say("the user asks that %s leads", name)
 	}
-	name := nobody
-	if w.main >= 0 && f.A%5 > 0 {
-		view := w.births[w.main].view
-		name = view[f.A%len(view)].Name
-	}
-	c.askedLeader = fmt.Sprintf("%s %d", name, c.version)
-	w.say("the user asks that %s leads", name)
 }
 
-// leaderAsked is the name of the member that was asked last to lead.
-func (c *etcdCluster) leaderAsked() string {
+// answered are the requests that the status answers.
+func (c *etcdCluster) answered() (round, leader string) {
+	if m := c.status.Maintenance; m != nil {
+		return m.DefragmentRequest, m.LeaderRequest
+	}
+	return "", ""
+}
+
+// waitsForRound reports whether the user waits for a round to begin.
+func (c *etcdCluster) waitsForRound() bool {
+	round, _ := c.answered()
+	return c.askedRound != "" && c.askedRound != round
+}
+
+// waitsForLeader is the member that the user waits for; empty if he waits for none.
+func (c *etcdCluster) waitsForLeader() string {
+	_, leader := c.answered()
 	name, _, _ := strings.Cut(c.askedLeader, " ")
+	if c.askedLeader == leader {
+		return ""
+	}
 	return name
+}
+
+// record is what an action latches in the status.
+func (c *etcdCluster) record(a action.Action) {
+	c.status = c.status.DeepCopy()
+	action.Record(a, c.status)
 }
 
 // askByAnnotations is the annotations of a user who has asked.

@@ -56,7 +56,6 @@ func (w *world) keepMaintenance(st *v1beta2.ClusterStatus) {
 	}
 	if m := st.Maintenance; m != nil {
 		c.begun, c.repaired, c.compacted = at(m.LastDefragmentTime), at(m.LastRepairTime), m.CompactedRevision
-		c.begunRound, c.answeredLeader = m.DefragmentRequest, m.LeaderRequest
 	}
 }
 

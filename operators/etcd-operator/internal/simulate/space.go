@@ -42,7 +42,8 @@ var rounds = func() schedule.Schedule {
 // maintenance is what an operator reads of spec and status.
 func (w *world) maintenance(c *etcdCluster) facts.Maintenance {
 	m := facts.Maintenance{AbovePercent: w.cfg.AbovePercent, AutoRepairSpace: w.cfg.AutoRepair, CompactedRevision: c.compacted}
-	m.DefragmentRequest, m.DefragmentAnswered, m.LeaderRequest, m.LeaderAnswered = c.askedRound, c.begunRound, c.askedLeader, c.answeredLeader
+	m.DefragmentRequest, m.LeaderRequest = c.askedRound, c.askedLeader
+	m.DefragmentAnswered, m.LeaderAnswered = c.answered()
 	if w.cfg.Scheduled {
 		m.Schedule = rounds
 	}

@@ -162,9 +162,8 @@ type etcdCluster struct {
 	template string
 	restart  int
 	// askedRound and askedLeader are the annotations that ask for a round of defragmentations and
-	// for another leader, begunRound and answeredLeader what is latched of them.
-	askedRound, begunRound      string
-	askedLeader, answeredLeader string
+	// for another leader.
+	askedRound, askedLeader string
 	// rotate counts the new CAs that an annotation asks for.
 	rotate int
 	// current and target are the versions that are latched in the status.

@@ -190,7 +190,10 @@ func (a BeginDefragment) traits() traits { return traits{kind: "BeginDefragment"
 
 func (a BeginDefragment) record(s *v1beta2.ClusterStatus) {
 	m := maintenanceOf(s)
-	m.LastDefragmentTime, m.DefragmentRequest = wholeSeconds(a.At), a.Request
+	m.LastDefragmentTime = wholeSeconds(a.At)
+	if a.Request != "" {
+		m.DefragmentRequest = a.Request
+	}
 }
 
 func (a AnswerLeaderRequest) traits() traits {

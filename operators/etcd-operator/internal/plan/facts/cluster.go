@@ -41,6 +41,15 @@ type Maintenance struct {
 	LeaderRequest, LeaderAnswered         string
 }
 
+// Validity is since when a certificate is valid, and when it ends.
+type Validity struct{ NotBefore, NotAfter time.Time }
+
+// IsKnown reports whether there is a certificate.
+func (v Validity) IsKnown() bool { return !v.NotAfter.IsZero() }
+
+// EndsBefore reports whether it ends before another one, of which nothing may be known.
+func (v Validity) EndsBefore(o Validity) bool { return !o.IsKnown() || v.NotAfter.Before(o.NotAfter) }
+
 // Fence holds the marks by which a cluster is given out of our hands for a restore,
 // as documented at the annotations in package v1beta2. Restores are named by uid.
 type Fence struct {
@@ -96,9 +105,9 @@ type TLS struct {
 	Trust string
 	// Rotation is how far the replacement of a CA has come.
 	Rotation v1beta2.CARotation
-	// NotAfter is when the first of the certificates ends, and NotBefore since when that one is
-	// valid; zero if none is known.
-	NotBefore, NotAfter time.Time
+	// Leaf is the validity of the certificate that ends first, and CA of the CA that ends first of
+	// those that have signed them; zero if none is known.
+	Leaf, CA Validity
 	// Problem is what is wrong with them, and Message says what is wrong with which
 	// certificate, and what to do; both are empty if they are valid.
 	Problem CertificateProblem

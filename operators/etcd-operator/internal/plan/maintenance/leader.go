@@ -28,9 +28,9 @@ func MoveLeader(v *facts.View) *step.Step {
 		}
 	}
 	if to == nil {
-		refused := fmt.Sprintf("%s is not the name of a member that has a vote", asked)
+		refused := asked + " is not a voter"
 		return step.Do(action.AnswerLeaderRequest{Request: request, Refused: refused}, v1beta2.ClusterReasonLeaderRefused, fmt.Sprintf(
-			"did not transfer the leadership, as the annotation %s asks: %s", v1beta2.AnnotationMoveLeader, refused))
+			"leadership not transferred: %s; set the annotation %s to the name of a voter", refused, v1beta2.AnnotationMoveLeader))
 	}
 	if to == leader {
 		return step.Do(action.AnswerLeaderRequest{Request: request}, v1beta2.ClusterReasonLeaderMoved, fmt.Sprintf(

@@ -22,11 +22,21 @@ func tlsStatus(v *facts.View) *v1beta2.TLSStatus {
 		return nil
 	}
 	st := &v1beta2.TLSStatus{Trust: cmp.Or(t.Trust, v.Cluster.RecordedTrust()), Rotation: t.Rotation, Pending: t.IsPending()}
-	if !t.NotAfter.IsZero() {
-		begin, end := metav1.NewTime(t.NotBefore.Truncate(time.Second)), metav1.NewTime(t.NotAfter.Truncate(time.Second))
-		st.NotBefore, st.NotAfter = &begin, &end
+	st.Certificate, st.CA = validityStatus(t.Leaf), validityStatus(t.CA)
+	for _, v := range []*v1beta2.Validity{st.Certificate, st.CA} {
+		if v != nil && (st.NotAfter == nil || v.NotAfter.Before(st.NotAfter)) {
+			st.NotAfter = &v.NotAfter
+		}
 	}
 	return st
+}
+
+// validityStatus is a validity as the API server keeps it; nil if none is known.
+func validityStatus(v facts.Validity) *v1beta2.Validity {
+	if !v.IsKnown() {
+		return nil
+	}
+	return &v1beta2.Validity{NotBefore: metav1.NewTime(v.NotBefore.Truncate(time.Second)), NotAfter: metav1.NewTime(v.NotAfter.Truncate(time.Second))}
 }
 
 // budgetIsRefused reports whether the PodDisruptionBudget is not what it is to be.
@@ -51,7 +61,7 @@ func consistencyStatus(v *facts.View) *v1beta2.ConsistencyStatus {
 // maintenanceStatus carries on what is latched, and latches since when the schedule counts and
 // why there is little space, so that this does not come and go (see shortage).
 func maintenanceStatus(v *facts.View) *v1beta2.MaintenanceStatus {
-	st, why := scheduleStatus(v), shortage(v)
+	st, why := requestStatus(v, scheduleStatus(v)), shortage(v)
 	if why == lastShortage(v) {
 		return st
 	}
@@ -63,6 +73,21 @@ func maintenanceStatus(v *facts.View) *v1beta2.MaintenanceStatus {
 	if *st == (v1beta2.MaintenanceStatus{}) {
 		return nil
 	}
+	return st
+}
+
+// requestStatus passes over what the annotations ask for before the cluster begins: they were
+// copied from another EtcdCluster, with its manifest.
+func requestStatus(v *facts.View, st *v1beta2.MaintenanceStatus) *v1beta2.MaintenanceStatus {
+	m := &v.Cluster.Maintenance
+	if v.Cluster.ClusterID != 0 || (m.DefragmentRequest == m.DefragmentAnswered && m.LeaderRequest == m.LeaderAnswered) {
+		return st
+	}
+	if st == nil {
+		st = &v1beta2.MaintenanceStatus{}
+	}
+	st = st.DeepCopy()
+	st.DefragmentRequest, st.LeaderRequest, st.LeaderRefused = m.DefragmentRequest, m.LeaderRequest, ""
 	return st
 }
 
