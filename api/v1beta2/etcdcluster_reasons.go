@@ -278,6 +278,9 @@ const (
 	// ClusterReasonDeletingPod: a Pod that belongs to no member, or ended before it could join, is
 	// deleted. No member's data is lost.
 	ClusterReasonDeletingPod = "DeletingPod"
+	// ClusterReasonMovingLeader: the leadership is to be transferred, as the annotation
+	// move-leader asks; the message says what that waits for.
+	ClusterReasonMovingLeader = "MovingLeader"
 	// ClusterReasonDefragmenting: members are defragmented, one at a time. If it waits, the
 	// message says for what.
 	ClusterReasonDefragmenting = "Defragmenting"
@@ -345,9 +348,6 @@ const (
 	// ClusterReasonLeaderRefused: the annotation move-leader names no voter. Set it to the name
 	// of one.
 	ClusterReasonLeaderRefused = "LeaderRefused"
-	// ClusterReasonMovingLeader: the leadership is to be transferred, as the annotation
-	// move-leader asks; the message says what that waits for.
-	ClusterReasonMovingLeader = "MovingLeader"
 )
 
 // The reasons of steps of a restore or of a recovery from a survivor: of Progressing, and of
