@@ -41,17 +41,6 @@ func (a *App) reach(ctx context.Context, name string) (*opened, error) {
 // ask asks all members anew.
 func (o *opened) ask() { o.answers = o.Ask(o.ctx, askTimeout) }
 
-// leader is the member that leads, by what the members say.
-func (o *opened) leader() (*tunnel.Member, error) {
-	for i := range o.Members {
-		m := &o.Members[i]
-		if a := o.answers[m.Name]; a.Reached && a.Leader == a.MemberID {
-			return m, nil
-		}
-	}
-	return nil, fmt.Errorf("no member of %s that can be reached says that it leads%s", o.title(), o.troubles())
-}
-
 // troubles says which members did not answer, and why.
 func (o *opened) troubles() string {
 	var all []string
