@@ -334,7 +334,7 @@ func (f observed) expired() observed {
 		o = f(o)
 		end := now.Add(-time.Hour)
 		o.Cluster.TLS = facts.TLS{
-			Wanted: true, Trust: "t1", Leaf: facts.Validity{NotBefore: now, NotAfter: end}, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: facts.CertificatesInvalid,
+			Wanted: true, Trust: "t1", Leaf: facts.Validity{NotBefore: end.Add(-90 * 24 * time.Hour), NotAfter: end}, NoClientCertificate: true, RequeueAfter: time.Minute, Problem: facts.CertificatesInvalid,
 			Message: fmt.Sprintf("the certificate in etcd-client.crt of Secret etcd-client-tls expired at %s: write a new one", end.UTC().Format(time.RFC3339)),
 		}
 		return o
