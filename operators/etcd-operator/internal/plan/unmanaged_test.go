@@ -63,6 +63,9 @@ func TestUnmanagedMembers(t *testing.T) {
 			reason: "a person may have moved it there", seen: healthy(3).elsewhere("b").dead("b"), because: left,
 		},
 		"nor when its disk is empty": {reason: "the same", seen: healthy(3).elsewhere("b").wiped("b"), because: "WaitingForMember"},
+		"nor when its data is damaged": {
+			reason: "the same", seen: healthy(3).volumes().elsewhere("b").silent("b").pod("b", crashing(5)), because: "WaitingForMember",
+		},
 		"the other that is lost is": {
 			reason: "it is the operator's own", seen: healthy(4).size(3).elsewhere("b").dead("c"), do: remove("c"), because: "ReplacingDeadMember",
 		},

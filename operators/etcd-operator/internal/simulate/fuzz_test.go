@@ -165,7 +165,24 @@ func observationFrom(d *dice) facts.Observation {
 	arbitraryConsistency(d, &o, members)
 	arbitraryRejections(d, &o)
 	arbitraryRejectedChildren(d, &o)
+	arbitraryRequests(d, &o, members)
 	return o
+}
+
+// arbitraryRequests has a user ask for a round or for another leader in one of eight Observations. It
+// draws last: the others are what they were before it came.
+func arbitraryRequests(d *dice, o *facts.Observation, members []facts.Member) {
+	m := &o.Cluster.Maintenance
+	if d.below(8) > 0 {
+		return
+	}
+	if d.chance(4) {
+		m.DefragmentRequest, m.DefragmentAnswered = "2", fmt.Sprint(d.below(3))
+	}
+	m.LeaderRequest = nobody
+	if len(members) > 0 && d.chance(2) {
+		m.LeaderRequest = members[d.below(len(members))].Name
+	}
 }
 
 // arbitraryRejectedChildren has the API server have refused Services, the budget or labels

@@ -12,7 +12,7 @@ import (
 // defragmentations, and another leader.
 
 // nobody is the name of no member.
-const nobody = "nobody"
+const nobody = clusterName + "-nobody"
 
 // request is a user who asks for one of them, or takes that back. That is no change of the spec, and
 // so of no generation.

@@ -36,7 +36,7 @@ const (
 var preconditionRows = map[act.Precondition]planted{
 	act.SameCluster:   {guarded: "another one of its name has no cluster id and no beginning: SameClusterID, SameBootstrap and StatusAsRead refuse it", config: recreated},
 	act.SameSpec:      {by: []string{"S11"}},
-	act.SameClusterID: {guarded: "who decides before the id is latched only latches it, and StatusAsRead refuses that"},
+	act.SameClusterID: {by: []string{"S11"}},
 	act.SameBootstrap: {guarded: "who decides before the beginning is recorded only records one, and StatusAsRead refuses that"},
 	act.SameRecovery:  {by: []string{"S11"}, config: surviving(abortAhead)},
 	act.SameVersions:  {guarded: "who decides before a version is recorded only records one, and StatusAsRead refuses that"},

@@ -45,6 +45,8 @@ func (v *Losses) whyDoubted(m Member, p *Pod) string {
 		others--
 	}
 	switch {
+	case m.IsUnmanaged():
+		return "somebody has changed it with etcdctl, so that its data may be elsewhere"
 	case !m.Started:
 		return "it has never started"
 	case p.ProvenImage != p.image() || p.From != "":
