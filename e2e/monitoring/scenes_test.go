@@ -167,12 +167,12 @@ var scenes = map[string]scene{
 	"EtcdUpgradeStuck":      inCondition(70*time.Minute, "Upgrading", "True", "Upgrading", condition("Upgrading", "False", "VersionRefused")),
 	"EtcdVersionRefused":    inCondition(15*time.Minute, "Upgrading", "False", "VersionRefused", condition("Upgrading", "False", "AtVersion")),
 	"EtcdCertificateExpiring": {
-		fires: certificates("600000", quarter, year, year), at: 15 * time.Minute, labels: ofName,
+		fires: certificates("600000", quarter, year, year), at: 15 * time.Minute, labels: ofName + `,kind="leaf"`,
 		quiet: []series{certificates("700000", quarter, year, year), certificates("1200", "3600", "28800", "86400")},
 	},
 	// A CA ends, of certificates that are renewed each hour.
 	"EtcdCertificateExpiringSoon": {
-		fires: certificates("3000", "3600", "80000", year), at: time.Minute, labels: ofName,
+		fires: certificates("3000", "3600", "80000", year), at: time.Minute, labels: ofName + `,kind="ca"`,
 		quiet: []series{certificates("600000", quarter, year, year), certificates("800", "3600", "90000", year)},
 	},
 	"EtcdCertificatesNotReady": inCondition(20*time.Minute, "CertificatesReady", "False", "CertificatesMissing"),
