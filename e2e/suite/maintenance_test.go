@@ -3,13 +3,13 @@ package suite
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // TestSpace: a database that has grown to its quota is reported, and repaired when the
@@ -85,9 +85,8 @@ func (c *cluster) lastRound() metav1.Time {
 func defragmentedSince(round metav1.Time) harness.Check {
 	return func(s harness.State) string {
 		for _, p := range s.Pods {
-			words := strings.Fields(p.Annotations[v1beta2.AnnotationDefragmented])
-			if len(words) != 3 || words[2] != "done" || words[0] < round.UTC().Format("2006-01-02T15:04:05") {
-				return fmt.Sprintf("Pod %s is marked %q", p.Name, words)
+			if at, _, isDone := member.Defragmented(&p); !isDone || at.Before(round.Time) {
+				return fmt.Sprintf("Pod %s is marked %q", p.Name, p.Annotations[v1beta2.AnnotationDefragmented])
 			}
 		}
 		return ""

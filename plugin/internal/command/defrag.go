@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/screen"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // What etcd can be asked for by itself is asked of the operator here, which does it when no member
@@ -105,9 +105,8 @@ func (s *scene) defragmentedSince(ctx context.Context, begun time.Time) (bool, e
 		return false, err
 	}
 	isDone := func(p corev1.Pod) bool {
-		when, _, _ := strings.Cut(p.Annotations[v1beta2.AnnotationDefragmented], " ")
-		at, err := time.Parse(time.RFC3339Nano, when)
-		return err == nil && !at.Before(begun) || !p.CreationTimestamp.Time.Before(begun)
+		at, _, _ := member.Defragmented(&p)
+		return !at.Before(begun) || !p.CreationTimestamp.Time.Before(begun)
 	}
 	for _, m := range s.cluster.Status.MemberDetails {
 		if m.Role == v1beta2.MemberVoter && !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == m.Name && isDone(p) }) {

@@ -79,7 +79,7 @@ func PodOf(p *corev1.Pod) facts.Pod {
 		}
 	}
 	out.From = changedFrom(p)
-	out.Defragmented = defragmentedOf(p)
+	out.Defragmented.Since, out.Defragmented.Before, out.Defragmented.Done = member.Defragmented(p)
 	readExits(p, &out)
 	out.ProvenRestarts, out.ProvenImage = proven(p)
 	// What can't be read is long ago.
@@ -239,24 +239,6 @@ func troubled(p *corev1.Pod) *corev1.ContainerStateWaiting {
 		}
 	}
 	return nil
-}
-
-// defragmentedOf reads what is written on a Pod of its member's last defragmentation.
-// What can't be read is none.
-func defragmentedOf(p *corev1.Pod) facts.Defragmented {
-	words := strings.Fields(p.Annotations[v1beta2.AnnotationDefragmented])
-	if len(words) < 2 {
-		return facts.Defragmented{}
-	}
-	since, err := time.Parse(time.RFC3339, words[0])
-	if err != nil {
-		return facts.Defragmented{}
-	}
-	before, err := strconv.ParseInt(words[1], 10, 64)
-	if err != nil {
-		return facts.Defragmented{}
-	}
-	return facts.Defragmented{Since: since, Before: before, Done: len(words) > 2}
 }
 
 // answerOf is what the planner needs of a member's answer.

@@ -47,8 +47,11 @@ type Validity struct{ NotBefore, NotAfter time.Time }
 // IsKnown reports whether there is a certificate.
 func (v Validity) IsKnown() bool { return !v.NotAfter.IsZero() }
 
-// EndsBefore reports whether it ends before another one, of which nothing may be known.
-func (v Validity) EndsBefore(o Validity) bool { return !o.IsKnown() || v.NotAfter.Before(o.NotAfter) }
+// EndsBefore reports whether it ends before another one, of which nothing may be known. Of two that
+// end together it is the one that began later.
+func (v Validity) EndsBefore(o Validity) bool {
+	return !o.IsKnown() || cmp.Or(v.NotAfter.Compare(o.NotAfter), o.NotBefore.Compare(v.NotBefore)) < 0
+}
 
 // Fence holds the marks by which a cluster is given out of our hands for a restore,
 // as documented at the annotations in package v1beta2. Restores are named by uid.

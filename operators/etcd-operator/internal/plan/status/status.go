@@ -25,7 +25,7 @@ func tlsStatus(v *facts.View) *v1beta2.TLSStatus {
 	st.Certificate, st.CA = validityStatus(t.Leaf), validityStatus(t.CA)
 	for _, v := range []*v1beta2.Validity{st.Certificate, st.CA} {
 		if v != nil && (st.NotAfter == nil || v.NotAfter.Before(st.NotAfter)) {
-			st.NotAfter = &v.NotAfter
+			st.NotAfter = v.NotAfter.DeepCopy()
 		}
 	}
 	return st

@@ -14,7 +14,8 @@ import (
 // their deletion asks for. etcd is not touched by either.
 
 // KeepVolumes brings the members' claims to the form of storage.deletionPolicy, all at
-// once. That of a survivor's seed is marked until its recovery is complete (S13). It needs no quorum, and it comes early: the EtcdCluster may be deleted next.
+// once. That of a survivor's seed is marked until its recovery is complete (S13). It needs no
+// quorum, and it comes early: the EtcdCluster may be deleted next.
 func KeepVolumes(v *facts.View) *step.Step {
 	var other []action.ClaimRef
 	var all []string
