@@ -12,14 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -99,46 +97,6 @@ func NewMember(t testing.TB, version, name string) *Member {
 		Client:  addrs[0], Peer: addrs[1], Metrics: addrs[2],
 		PeerURL: "http://" + addrs[1],
 	}
-}
-
-// Ports are given out from firstPort on, lastPort excluded: below the range from which
-// Linux takes the ports of outgoing connections (32768 to 60999), among them those of
-// etcds that already dial a member which is not started yet. Each process begins at
-// another of them, since several packages are tested side by side.
-const (
-	firstPort, lastPort = 10000, 32000
-	portsPerProcess     = 200
-)
-
-// nextPort counts the ports that this process has tried.
-var nextPort atomic.Int64
-
-// FreeAddrs returns addresses on 127.0.0.1 that nothing listens on and that nobody
-// else is given.
-func FreeAddrs(t testing.TB, n int) []string {
-	t.Helper()
-	addrs, err := PickAddrs(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addrs
-}
-
-// PickAddrs is FreeAddrs for a program that is no test.
-func PickAddrs(n int) ([]string, error) {
-	var addrs []string
-	first := int64(os.Getpid()) * portsPerProcess
-	for tried := 0; len(addrs) < n; tried++ {
-		if tried > lastPort-firstPort {
-			return nil, fmt.Errorf("no %d free ports between %d and %d", n, firstPort, lastPort)
-		}
-		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+(first+nextPort.Add(1))%(lastPort-firstPort))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			addrs = append(addrs, addr)
-		}
-	}
-	return addrs, nil
 }
 
 // Command is the member's command line without --initial-cluster*.

@@ -1,0 +1,69 @@
+package etcdtest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// pickedByOne is how many addresses a process picks: far more than a package needs.
+const pickedByOne = 2500
+
+// asPicker has this program pick addresses, print them, and keep them until its input ends.
+const asPicker = "PICK_ADDRESSES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asPicker) == "" {
+		os.Exit(m.Run())
+	}
+	addrs, err := PickAddrs(pickedByOne)
+	fmt.Println(strings.Join(addrs, " "), err)
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+// Packages are tested side by side, and what one of them was given is taken some time later.
+func TestAddressesOfSeveralProcesses(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]int{}
+	for i := range 3 {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), asPicker+"=1")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			stdin.Close() // it ends then
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Fields(line)
+		if len(words) != pickedByOne+1 || words[pickedByOne] != "<nil>" {
+			t.Fatalf("process %d has picked %s", i, line)
+		}
+		for _, addr := range words[:pickedByOne] {
+			if other, isTaken := by[addr]; isTaken {
+				t.Fatalf("processes %d and %d were given %s", other, i, addr)
+			}
+			by[addr] = i
+		}
+	}
+}
