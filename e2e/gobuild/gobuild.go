@@ -47,31 +47,23 @@ type Build struct {
 	// Out is told how far a build is that takes longer: a bar if it is a terminal, else a line
 	// now and then; nil: nobody is.
 	Out io.Writer
+	// Bar is that of several builds, and is told instead.
+	Bar *Bar
 }
 
 // Run builds. Its error has what go build said.
 func (b Build) Run(ctx context.Context) error {
-	bar := newBar(b.Out, b.What)
-	counting, cancel := context.WithCancel(ctx)
-	counted := make(chan struct{})
-	go func() {
-		defer close(counted)
-		select {
-		case <-counting.Done():
-		case <-time.After(Patience):
-			if left, err := b.count(counting); err == nil { // else the build fails, too
-				bar.expect(left)
-			}
-		}
-	}()
+	bar := b.Bar
+	if bar == nil {
+		bar = NewBar(ctx, b.Out, b)
+		defer bar.End()
+	}
+	bar.begin(b.What)
+	defer bar.end()
 	cmd := b.command(ctx, "build", "-v", "-o", b.Output)
 	said := &lines{each: func(string) { bar.add() }}
 	cmd.Stdout, cmd.Stderr = said, said
-	err := cmd.Run()
-	cancel()
-	<-counted
-	bar.end()
-	if err != nil {
+	if err := cmd.Run(); err != nil {
 		return b.failure(ctx, err, said.rest.String()+string(said.partial))
 	}
 	return nil
@@ -101,19 +93,19 @@ func (b Build) failure(ctx context.Context, err error, said string) error {
 	return fmt.Errorf("go build %s in %s: %w\n%s", strings.Join(b.Packages, " "), b.Dir, err, said)
 }
 
-// stale is go list's template for a package that is not in the cache. Of one whose program is
+// staleFolder is go list's template for the folder of a package that is not in the cache. Of one whose program is
 // there, nothing else is needed.
-const stale = `{{if and .Stale (ne .StaleReason "not installed but available in build cache")}}{{.ImportPath}}{{end}}`
+const staleFolder = `{{if and .Stale (ne .StaleReason "not installed but available in build cache")}}{{.Dir}}{{end}}`
 
-// count is how many packages are still to be compiled. It loads the modules that are missing.
-func (b Build) count(ctx context.Context) (int, error) {
-	cmd := b.command(ctx, "list", "-deps", "-f", stale)
+// stale are the folders of the packages that are still to be compiled. It loads the modules that are missing.
+func (b Build) stale(ctx context.Context) ([]string, error) {
+	cmd := b.command(ctx, "list", "-deps", "-f", staleFolder)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		return 0, b.failure(ctx, err, said.String())
+		return nil, b.failure(ctx, err, said.String())
 	}
-	return len(strings.Fields(out.String())), nil
+	return strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' }), nil
 }
 
 // lines counts go build's lines that name a package, and keeps the others.

@@ -3,6 +3,7 @@ package gobuild
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,8 +38,8 @@ func TestCount(t *testing.T) {
 	b := module(t, "package main\n\nimport \"example.com/m/part\"\n\nfunc main() { part.Say() }\n")
 	var out bytes.Buffer
 	b.Out = &out
-	if n, err := b.count(t.Context()); err != nil || n < 2 {
-		t.Errorf("%d packages are to be compiled (%v), want the program and its package", n, err)
+	if left, err := b.stale(t.Context()); err != nil || len(left) < 2 {
+		t.Errorf("%v are to be compiled (%v), want the program and its package", left, err)
 	}
 	if err := b.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -46,8 +47,8 @@ func TestCount(t *testing.T) {
 	if _, err := os.Stat(b.Output); err != nil {
 		t.Error(err)
 	}
-	if n, err := b.count(t.Context()); err != nil || n != 0 {
-		t.Errorf("%d packages are to be compiled once more (%v)", n, err)
+	if left, err := b.stale(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("%v are to be compiled once more (%v)", left, err)
 	}
 	if err := b.Run(t.Context()); err != nil || out.Len() > 0 {
 		t.Errorf("a build of what is cached says %q (%v)", out.String(), err)
@@ -67,15 +68,25 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// aBar is one that shows a build, for a terminal with so many columns, or none. For each package it takes so long.
+func aBar(t *testing.T, out io.Writer, columns int, each time.Duration, builds ...Build) *Bar {
+	t.Helper()
+	b := NewBar(t.Context(), out, builds...)
+	b.End() // it counts nothing by itself
+	b.columns = columns
+	b.now = func() time.Time { return b.begun.Add(time.Duration(b.done) * each) }
+	b.begin("building m")
+	return b
+}
+
 // The estimate follows from what was done so far, also before it was counted what is left.
 func TestBar(t *testing.T) {
 	var out bytes.Buffer
-	b := newBar(&out, "building m")
-	b.now = func() time.Time { return b.begun.Add(time.Duration(b.done) * 3 * time.Second) }
+	b := aBar(t, &out, 0, 3*time.Second)
 	for range 3 {
 		b.add()
 	}
-	b.expect(17)
+	b.expect(20)
 	for range 18 { // one more than was counted
 		b.add()
 	}
@@ -93,9 +104,7 @@ func TestBarOnATerminal(t *testing.T) {
 		20: "\r\x1b[Kbuilding m [#####..\r\x1b[Kbuilding m [#######\n",
 	} {
 		var out bytes.Buffer
-		b := newBar(&out, "building m")
-		b.columns = columns
-		b.now = func() time.Time { return b.begun.Add(time.Duration(b.done) * time.Second) }
+		b := aBar(t, &out, columns, time.Second)
 		b.expect(4)
 		b.add()
 		b.add()
@@ -106,9 +115,28 @@ func TestBarOnATerminal(t *testing.T) {
 	}
 }
 
+// Several builds have one bar, which counts once what they have in common.
+func TestBarOfSeveralBuilds(t *testing.T) {
+	var out bytes.Buffer
+	one := module(t, "package main\n\nimport \"example.com/m/part\"\n\nfunc main() { part.Say() }\n")
+	other := one
+	other.What, other.Packages = "building its part", []string{"./part"}
+	b := aBar(t, &out, 0, time.Second, one, other)
+	b.count(t.Context())
+	one.Bar, other.Bar = b, b
+	for _, build := range []Build{other, one} {
+		if err := build.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said := strings.Split(out.String(), "\n"); !strings.HasSuffix(said[0], " packages to compile in all") || !strings.Contains(out.String(), "building m: 100 % of all after ") {
+		t.Errorf("it says\n%s", out.String())
+	}
+}
+
 // Nobody is told of a build that nobody listens to.
 func TestNobodyIsTold(t *testing.T) {
-	b := newBar(nil, "building m")
+	b := aBar(t, nil, 0, time.Second)
 	b.expect(1)
 	b.add()
 	b.end()

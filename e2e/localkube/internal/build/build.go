@@ -41,6 +41,8 @@ type Builder struct {
 	Source string // see FindSource
 	Cache  string // see CacheDir
 	Log    *progress.Log
+
+	bar *gobuild.Bar
 }
 
 // Output is a finished build.
@@ -62,16 +64,42 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "etcd-operators", "localkube"), nil
 }
 
-// Ensure returns the recipe's output, building it first if it isn't there.
-func (b Builder) Ensure(ctx context.Context, recipe Recipe) (Output, error) {
-	module := filepath.Join(b.Source, recipe.Module)
+// Together is a builder that shows how far all of some recipes are together, until end is called.
+func (b Builder) Together(ctx context.Context, recipes ...Recipe) (together Builder, end func(), err error) {
+	var missing []gobuild.Build
+	for _, recipe := range recipes {
+		out, err := b.output(recipe)
+		if err != nil {
+			return b, nil, err
+		}
+		if done(out) {
+			continue
+		}
+		for i := range recipe.Steps {
+			missing = append(missing, b.stepOf(out, i))
+		}
+	}
+	b.bar = gobuild.NewBar(ctx, b.Log.Out(), missing...)
+	return b, b.bar.End, nil
+}
+
+// output is what a recipe gives, which may not be built yet.
+func (b Builder) output(recipe Recipe) (Output, error) {
+	module := b.module(recipe)
 	key, err := Key(os.DirFS(module), recipe)
 	if err != nil {
 		return Output{}, fmt.Errorf("reading %s: %w", module, err)
 	}
-	out := Output{Recipe: recipe, Key: key, Dir: filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%s", recipe.Name, recipe.Version, key))}
-	if done(out) {
-		return out, nil
+	return Output{Recipe: recipe, Key: key, Dir: filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%s", recipe.Name, recipe.Version, key))}, nil
+}
+
+func (b Builder) module(recipe Recipe) string { return filepath.Join(b.Source, recipe.Module) }
+
+// Ensure returns the recipe's output, building it first if it isn't there.
+func (b Builder) Ensure(ctx context.Context, recipe Recipe) (Output, error) {
+	out, err := b.output(recipe)
+	if err != nil || done(out) {
+		return out, err
 	}
 	lock, err := lockfile.Acquire(ctx, out.Dir+".lock", "localkube build", func(holder string) {
 		b.Log.Printf("waiting for %s to build %s %s", holder, recipe.Name, recipe.Version)
@@ -83,8 +111,8 @@ func (b Builder) Ensure(ctx context.Context, recipe Recipe) (Output, error) {
 	if done(out) {
 		return out, nil
 	}
-	if err := b.build(ctx, module, out); err != nil {
-		return Output{}, fmt.Errorf("building %s %s in %s: %w", recipe.Name, recipe.Version, module, err)
+	if err := b.build(ctx, out); err != nil {
+		return Output{}, fmt.Errorf("building %s %s in %s: %w", recipe.Name, recipe.Version, b.module(recipe), err)
 	}
 	return out, nil
 }
@@ -94,42 +122,53 @@ func done(out Output) bool {
 	return err == nil
 }
 
-func (b Builder) build(ctx context.Context, module string, out Output) error {
+func (b Builder) build(ctx context.Context, out Output) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("go not found in PATH: install Go, or run as a user whose cache holds the build")
 	}
-	temporary := out.Dir + ".partial"
-	if err := os.RemoveAll(temporary); err != nil {
+	if err := os.RemoveAll(out.partial()); err != nil {
 		return err
 	}
 	b.Log.Printf("building %s %s (once; kept in %s)", out.Recipe.Name, out.Recipe.Version, b.Cache)
-	for i, step := range out.Recipe.Steps {
-		if err := b.step(ctx, module, filepath.Join(temporary, "bin", step.Into), step, fmt.Sprintf("%s %s, part %d of %d", out.Recipe.Name, out.Recipe.Version, i+1, len(out.Recipe.Steps))); err != nil {
+	for i := range out.Recipe.Steps {
+		if err := b.step(ctx, out, i); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(temporary, out.Dir); err != nil {
+	if err := os.Rename(out.partial(), out.Dir); err != nil {
 		return err
 	}
 	b.Log.Printf("built %s %s", out.Recipe.Name, out.Recipe.Version)
 	return nil
 }
 
-func (b Builder) step(ctx context.Context, module, into string, step Step, what string) error {
-	if err := os.MkdirAll(into, 0o755); err != nil {
+// partial is the folder of an output that is not complete.
+func (o Output) partial() string { return o.Dir + ".partial" }
+
+// into is the folder of the programs of step i, until the output is complete.
+func (o Output) into(i int) string { return filepath.Join(o.partial(), "bin", o.Recipe.Steps[i].Into) }
+
+// stepOf is step i of an output's recipe.
+func (b Builder) stepOf(out Output, i int) gobuild.Build {
+	recipe := out.Recipe
+	return gobuild.Build{
+		What: fmt.Sprintf("building %s %s, part %d of %d", recipe.Name, recipe.Version, i+1, len(recipe.Steps)),
+		Dir:  b.module(recipe), Env: environment(os.Environ()), Output: out.into(i) + "/", Packages: recipe.Steps[i].Packages,
+		Flags: []string{"-p", parallel, "-ldflags", recipe.Steps[i].LDFlags}, Out: b.Log.Out(), Bar: b.bar,
+	}
+}
+
+func (b Builder) step(ctx context.Context, out Output, i int) error {
+	if err := os.MkdirAll(out.into(i), 0o755); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	err := gobuild.Build{
-		What: "building " + what, Dir: module, Env: environment(os.Environ()), Output: into + "/", Packages: step.Packages,
-		Flags: []string{"-p", parallel, "-ldflags", step.LDFlags}, Out: b.Log.Out(),
-	}.Run(ctx)
-	if err != nil {
+	if err := b.stepOf(out, i).Run(ctx); err != nil {
 		return err
 	}
-	for from, to := range step.Rename {
-		if err := os.Rename(filepath.Join(into, from), filepath.Join(into, to)); err != nil {
+	for from, to := range out.Recipe.Steps[i].Rename {
+		if err := os.Rename(filepath.Join(out.into(i), from), filepath.Join(out.into(i), to)); err != nil {
 			return err
 		}
 	}

@@ -74,8 +74,17 @@ func (c Cluster) build(ctx context.Context, wanted []string) (artifacts, error) 
 	if err != nil {
 		return artifacts{}, err
 	}
+	recipes, extras := []build.Recipe{build.Kubernetes()}, slices.DeleteFunc(extras(), func(x extra) bool { return !slices.Contains(wanted, x.recipe.Module) })
+	for _, x := range extras {
+		recipes = append(recipes, x.recipe)
+	}
+	builder, end, err := builder.Together(ctx, recipes...)
+	if err != nil {
+		return artifacts{}, err
+	}
+	defer end()
 	var made artifacts
-	if made.kubernetes, err = builder.Ensure(ctx, build.Kubernetes()); err != nil {
+	if made.kubernetes, err = builder.Ensure(ctx, recipes[0]); err != nil {
 		return artifacts{}, err
 	}
 	busybox := filepath.Join(builder.Cache, "debian", "busybox")
@@ -85,10 +94,7 @@ func (c Cluster) build(ctx context.Context, wanted []string) (artifacts, error) 
 	if made.system, err = images.System(ctx, made.kubernetes, busybox, c.Log); err != nil {
 		return artifacts{}, err
 	}
-	for _, x := range extras() {
-		if !slices.Contains(wanted, x.recipe.Module) {
-			continue
-		}
+	for _, x := range extras {
 		out, err := builder.Ensure(ctx, x.recipe)
 		if err != nil {
 			return artifacts{}, err
