@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
@@ -26,10 +24,15 @@ func (s *stage) destroy(ctx context.Context) error {
 	if err := s.until(ctx, "the quorum is lost for good", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost")); err != nil {
 		return err
 	}
-	return s.kubectl(ctx, "get", "etcd")
+	if err := s.kubectl(ctx, "get", "etcd"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	return s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName)
 }
 
-// prepareRestore installs the restore operator, and lets a client watch.
+// prepareRestore installs the restore operator, which starts meanwhile, and lets a client watch.
 func (s *stage) prepareRestore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -42,16 +45,11 @@ func (s *stage) prepareRestore(ctx context.Context) error {
 	if err := s.view.WatchRestores(ctx); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName) })
-	group.Go(func() (err error) {
-		s.watcher, err = s.cluster.StartMirror(ctx, "")
-		return err
-	})
-	if err := group.Wait(); err != nil {
+	var err error
+	if s.watcher, err = s.cluster.StartMirror(ctx, ""); err != nil {
 		return err
 	}
-	s.say.now("the restore operator is ready, and a second client has listed all keys and watches them")
+	s.say.now("a second client has listed all keys and watches them")
 	return nil
 }
 

@@ -33,7 +33,7 @@ type stage struct {
 	written []writer.Span
 	store   *harness.Store
 	watcher *harness.Mirror
-	// wanted is what the cluster held before the mistake, and second when that was made.
+	// wanted is what the cluster held before the mistake, and second is between the last write and that.
 	wanted mirror.Content
 	second time.Time
 }

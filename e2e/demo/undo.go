@@ -33,18 +33,23 @@ func (s *stage) record(ctx context.Context) error {
 	if err := s.etcdctl(ctx, "put", "after-the-snapshot", "recorded"); err != nil {
 		return err
 	}
-	return s.untilRecorded(ctx, "that write is recorded", time.Now())
+	s.second = time.Now().UTC().Truncate(time.Second).Add(time.Second)
+	return nil
 }
 
-// mistake deletes every key of the healthy cluster. It keeps what the cluster held before, and the
-// second in which they were deleted.
+// mistake deletes every key of the healthy cluster, in a later second than that of the last write. It keeps what the
+// cluster held before.
 func (s *stage) mistake(ctx context.Context) (err error) {
 	s.say.chapter("Mistake: delete every key of a healthy cluster")
 	if s.wanted, err = s.watcher.Cluster(ctx); err != nil {
 		return err
 	}
 	s.say.line("The cluster is at revision %d, and holds %d keys.", s.wanted.Revision, len(s.wanted.Keys))
-	s.second = time.Now().UTC().Truncate(time.Second)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(time.Until(s.second)):
+	}
 	if err := s.etcdctl(ctx, "del", "--prefix", ""); err != nil {
 		return err
 	}
@@ -55,7 +60,7 @@ func (s *stage) mistake(ctx context.Context) (err error) {
 	if len(left.Keys) > 0 {
 		return fmt.Errorf("%d keys are left after all were deleted", len(left.Keys))
 	}
-	if err := s.untilRecorded(ctx, "the mistake is recorded, too", time.Now()); err != nil {
+	if err := s.untilRecorded(ctx, "both are recorded, that write and the mistake", time.Now()); err != nil {
 		return err
 	}
 	return s.kubectl(ctx, "get", "etcdbk", archived, "-o",
