@@ -176,9 +176,9 @@ release-sign: bin/cosign ## Sign out/release, and its images and charts in REGIS
 QEMU := $(if $(filter aarch64,$(shell uname -m)),qemu-x86_64-static,qemu-aarch64-static)
 
 .PHONY: test-release
-test-release: bin/olm bin/cosign ## Build a release twice from the commit, compare the two, and look at what is in it (long)
+test-release: bin/olm bin/cosign bin/helm ## Build a release twice from the commit, compare the two, look at what is in it, and install it (long)
 	@command -v $(QEMU) >/dev/null || { echo "installing Debian's qemu-user-static"; apt-get update -q && apt-get install -y -q --no-install-recommends qemu-user-static; }
-	cd e2e && $(GO) test $(TESTED) ./releasetest -count=1 -timeout 150m -v
+	cd e2e && $(GO) test $(TESTED) ./releasetest -count=1 -timeout 240m -v
 
 .PHONY: localkube
 localkube: ## Build bin/localkube, which brings up a real Kubernetes

@@ -102,9 +102,9 @@ func (l *Localkube) load(ctx context.Context, tars []string) error {
 	return l.loud(ctx, append([]string{"load"}, tars...)...)
 }
 
-// registry lets the nodes find a registry at a URL.
-func (l *Localkube) registry(ctx context.Context, name, at string) error {
-	return l.loud(ctx, "registry", name, at)
+// registry lets the nodes find a registry at a URL, or without one where its name says.
+func (l *Localkube) registry(ctx context.Context, name string, at ...string) error {
+	return l.loud(ctx, append([]string{"registry", name}, at...)...)
 }
 
 // StopNode lets the machine of node n (2 or 3) lose its power.

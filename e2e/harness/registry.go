@@ -26,19 +26,22 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
 
-// Registry is a registry that takes nobody without its credentials. Its images are in memory.
+// Registry is a registry that takes nobody without its credentials, if it has some. Its images are in memory.
 type Registry struct {
+	// Addr is where it listens, such as 172.30.1.2:41234, without TLS.
+	Addr string
+
 	env            *Env
 	server         *http.Server
-	addr           string
+	as             string
 	user, password string
 
 	mu     sync.Mutex
 	pulled map[string]bool
 }
 
-// StartRegistry starts one in this process, and lets localkube's nodes find it under a name. Whoever
-// has it calls its Stop.
+// StartRegistry starts one in this process, and lets localkube's nodes find it under a name. Without a user
+// everybody may pull and push. Whoever has it calls its Stop.
 func (e *Env) StartRegistry(ctx context.Context, as, user, password string) (*Registry, error) {
 	if e.Local == nil {
 		return nil, ErrNoNodeAccess
@@ -52,17 +55,21 @@ func (e *Env) StartRegistry(ctx context.Context, as, user, password string) (*Re
 	if err != nil {
 		return nil, fmt.Errorf("start a registry: %w", err)
 	}
-	r := &Registry{env: e, addr: listener.Addr().String(), user: user, password: password, pulled: map[string]bool{}}
+	r := &Registry{Addr: listener.Addr().String(), env: e, as: as, user: user, password: password, pulled: map[string]bool{}}
 	r.server = &http.Server{Handler: r.guard(registry.New(registry.Logger(log.New(io.Discard, "", 0)))), ReadHeaderTimeout: killDelay}
 	go func() { _ = r.server.Serve(listener) }() // it ends by Stop
-	if err := e.Local.registry(ctx, as, "http://"+r.addr); err != nil {
-		return nil, errors.Join(err, r.Stop())
+	if err := e.Local.registry(ctx, as, "http://"+r.Addr); err != nil {
+		return nil, errors.Join(err, r.server.Close())
 	}
 	return r, nil
 }
 
-// Stop ends it.
-func (r *Registry) Stop() error { return r.server.Close() }
+// Stop ends it. The nodes look for its name again where that is.
+func (r *Registry) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), killDelay)
+	defer cancel()
+	return errors.Join(r.env.Local.registry(ctx, r.as), r.server.Close())
+}
 
 // guard lets those pass who have the credentials, and remembers what they pull.
 func (r *Registry) guard(next http.Handler) http.Handler {
@@ -110,7 +117,7 @@ func (r *Registry) Mirror(ctx context.Context) error {
 
 func (r *Registry) push(ctx context.Context, ref, tar string) error {
 	_, rest, _ := strings.Cut(ref, "/")
-	to, err := name.NewTag(path.Join(r.addr, rest), name.Insecure)
+	to, err := name.NewTag(path.Join(r.Addr, rest), name.Insecure)
 	if err != nil {
 		return err
 	}

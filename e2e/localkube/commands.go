@@ -58,8 +58,8 @@ func registry(ctx context.Context, c cluster.Cluster, args []string) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	if set.NArg() != 2 {
-		return errors.New("no registry or URL given: run `localkube registry NAME URL`")
+	if n := set.NArg(); n < 1 || n > 2 {
+		return errors.New("no registry given: run `localkube registry NAME [URL]`")
 	}
 	return c.Registry(ctx, set.Arg(0), set.Arg(1))
 }

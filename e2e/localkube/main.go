@@ -25,7 +25,7 @@ const usage = `localkube runs a real Kubernetes on this machine. It must run as 
                                  or the like, versitygw or cert-manager: what nodes have, all if not given
   localkube down                 stop the cluster and remove it from the machine
   localkube load IMAGE.tar...    load images into every node, including nodes added later
-  localkube registry NAME URL    let nodes find the registry NAME at URL
+  localkube registry NAME [URL]  let nodes find the registry NAME at URL; without one: where its name says
   localkube kubeconfig           print the kubeconfig's path
   localkube status               print the state of the cluster and its nodes
   localkube node stop N          stop node N as a machine failure does (N is 2 or 3)

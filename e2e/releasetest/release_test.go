@@ -1,5 +1,5 @@
-// Package releasetest builds a whole release, twice, and looks at it as its users do: `make
-// test-release`. It takes long, since all is compiled for each platform; the tests of package
+// Package releasetest builds a whole release, twice, looks at it as its users do, and installs it on a
+// Kubernetes that it brings up: `make test-release`. It takes long, since all is compiled for each platform; the tests of package
 // release are the quick ones.
 package releasetest
 
@@ -48,6 +48,7 @@ func TestRelease(t *testing.T) {
 	t.Run("SBOMs", func(t *testing.T) { listsModules(t, dir) })
 	t.Run("bundles", func(t *testing.T) { bundlesAreValid(t, root, dir) })
 	t.Run("signatures", func(t *testing.T) { areVerified(t, root, dir) })
+	t.Run("installs", func(t *testing.T) { installs(t, root, one, dir) })
 	t.Run("notes", func(t *testing.T) {
 		if text := read(t, filepath.Join(dir, release.Notes)); !strings.HasPrefix(text, "### Added\n\n- All of it.\n") {
 			t.Errorf("they begin otherwise:\n%s", text)

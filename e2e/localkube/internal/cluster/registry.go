@@ -4,13 +4,19 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Registry lets nodes find a registry at a URL, such as http://172.30.1.2:5000, and not where its name says.
+// An empty URL takes that back.
 func (c Cluster) Registry(ctx context.Context, name, at string) error {
-	if u, err := url.Parse(at); err != nil || u.Scheme == "" || u.Host == "" {
+	if u, err := url.Parse(at); at != "" && (err != nil || u.Scheme == "" || u.Host == "") {
 		return fmt.Errorf("invalid URL %q: give one such as http://172.30.1.2:5000", at)
+	}
+	if !filepath.IsLocal(name) || name == "." || strings.Contains(name, "/") {
+		return fmt.Errorf("invalid registry %q: give one such as registry.example.com", name)
 	}
 	return c.locked(ctx, "registry", LoadTimeout, func(context.Context) error {
 		nodes, err := c.nodes()
@@ -21,7 +27,11 @@ func (c Cluster) Registry(ctx context.Context, name, at string) error {
 			return errNotUp
 		}
 		// containerd reads it at each pull.
-		return put(filepath.Join(c.Layout.Registries(), name, "hosts.toml"),
+		folder := filepath.Join(c.Layout.Registries(), name)
+		if at == "" {
+			return os.RemoveAll(folder)
+		}
+		return put(filepath.Join(folder, "hosts.toml"),
 			fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", at, at))
 	})
 }

@@ -1,0 +1,294 @@
+package releasetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/e2e/charts"
+	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/release"
+)
+
+const (
+	// startTimeout bounds the start of Kubernetes with what is not built yet, and stopTimeout its end.
+	startTimeout, stopTimeout = time.Hour, 2 * time.Minute
+	// waitTimeout is how long kubectl waits for one thing.
+	waitTimeout = "--timeout=4m"
+)
+
+const (
+	// home is where operators of all namespaces are, and databases where users have their clusters.
+	home, databases = harness.ClusterWideNamespace, "databases"
+	// ours names what belongs to no namespace and is the operators'.
+	ours = "etcd"
+)
+
+// user has a release and a Kubernetes, on which nothing of it is.
+type user struct {
+	// root is the repository, source a clone of the released commit, and dir the folder of the release.
+	root, source, dir string
+	env               *harness.Env
+	// charts is the folder of the charts in the registry.
+	charts string
+	// digests are those of the operators' images, by their names.
+	digests map[string]string
+}
+
+// way is one way to install all operators.
+type way struct {
+	// namespace is that of the operators, and of the clusters unless the operators manage all namespaces.
+	namespace string
+	// install has the commands of docs/tasks/install.md, and uninstall those of docs/tasks/uninstall.md.
+	install, uninstall func(*testing.T)
+	// image is what an operator runs then.
+	image func(operator string) string
+}
+
+// installs: a Kubernetes that takes a registry with the release for that of the project gets the operators
+// in each way that the docs have. They form a cluster, back it up and restore it, and can be removed.
+func installs(t *testing.T, root, source, dir string) {
+	u := &user{root: root, source: source, dir: dir, digests: map[string]string{}}
+	u.startsKubernetes(t)
+	plugin := filepath.Join(unpacked(t, filepath.Join(dir, "kubectl-etcd_linux_amd64.tar.gz")), "kubectl-etcd")
+	for name, w := range map[string]way{
+		"manifests":                        u.manifests("default", ".yaml"),
+		"manifests, for all namespaces":    u.manifests(home, "-cluster-wide.yaml"),
+		"charts of the registry":           u.helm(databases, u.pinned, u.inRegistry, charts.Operators...),
+		"chart of all of the registry":     u.helm(databases, u.pinned, u.inRegistry, charts.Umbrella),
+		"charts, for all namespaces":       u.helm(home, u.pinned, u.asFile, charts.Operators...),
+		"chart of all, for all namespaces": u.helm(home, u.pinned, u.asFile, charts.Umbrella),
+		"charts of a clone":                u.helm(databases, u.built, u.inClone, charts.Operators...),
+		"chart of all of a clone":          u.helm(databases, u.built, u.inClone, charts.Umbrella),
+		"kubectl etcd":                     u.plugin(plugin, databases),
+		"kubectl etcd, for all namespaces": u.plugin(plugin, home),
+	} {
+		t.Run(name, func(t *testing.T) { u.installs(t, w) })
+	}
+}
+
+// startsKubernetes brings one up, and a registry that has the release.
+func (u *user) startsKubernetes(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	env, err := harness.Start(ctx, harness.Options{Nodes: 1, Only: []string{"etcd-3.6"}, Out: t.Output()})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		if err := env.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.env = env
+	r, err := env.StartRegistry(ctx, "ghcr.io", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	refs, err := release.Publish(ctx, u.dir, r.Addr+"/etcd-operators")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range refs {
+		repository, digest, _ := strings.Cut(ref, "@")
+		u.digests[filepath.Base(repository)] = digest
+	}
+	u.charts = "oci://" + r.Addr + "/etcd-operators/charts"
+}
+
+// pinned is an operator's image as the release names it, and built the one that "make images" has built.
+func (u *user) pinned(operator string) string {
+	return "ghcr.io/etcd-operators/" + operator + ":" + tag + "@" + u.digests[operator]
+}
+
+func (u *user) built(operator string) string { return "ghcr.io/etcd-operators/" + operator + ":dev" }
+
+// manifests are the files of the release.
+func (u *user) manifests(namespace, suffix string) way {
+	each := func(t *testing.T, verb ...string) {
+		for _, operator := range harness.Operators {
+			u.kubectl(t, append(verb, "-f", filepath.Join(u.dir, operator+suffix))...)
+		}
+	}
+	return way{
+		namespace: namespace, image: u.pinned,
+		install: func(t *testing.T) { each(t, "apply") },
+		uninstall: func(t *testing.T) {
+			const one = harness.RestoreOperatorName
+			u.kubectl(t, "delete", "-f", filepath.Join(u.dir, one+suffix), "-l", "app.kubernetes.io/name="+one)
+			u.kubectl(t, "get", "deployment/etcd-operator", "deployment/etcd-backup-operator", "--namespace", namespace)
+			u.kubectl(t, "get", "etcdrs", "--all-namespaces") // the kind is still served
+			each(t, "delete", "--ignore-not-found")           // those of all namespaces have one namespace together
+		},
+	}
+}
+
+// chartOf names a chart for helm, with the flags that this takes.
+type chartOf func(t *testing.T, name string) []string
+
+func (u *user) inRegistry(_ *testing.T, name string) []string {
+	return []string{u.charts + "/" + name, "--version", version, "--plain-http"} // that of the test has no certificate
+}
+
+func (u *user) asFile(_ *testing.T, name string) []string {
+	return []string{filepath.Join(u.dir, name+"-"+version+".tgz")}
+}
+
+func (u *user) inClone(t *testing.T, name string) []string {
+	folder := filepath.Join(u.source, "charts", name)
+	if name == charts.Umbrella {
+		u.runsHelm(t, "dependency", "build", folder)
+	}
+	return []string{folder}
+}
+
+// helm installs charts, and tests them as the docs say.
+func (u *user) helm(namespace string, image func(string) string, at chartOf, names ...string) way {
+	return way{
+		namespace: namespace, image: image,
+		install: func(t *testing.T) {
+			for _, name := range names {
+				args := append([]string{"install", name}, at(t, name)...)
+				args = append(args, "--namespace", namespace, "--create-namespace", "--wait")
+				if namespace == home {
+					args = append(args, "--set", everywhere(name))
+				}
+				u.runsHelm(t, args...)
+				u.runsHelm(t, "test", name, "--namespace", namespace)
+			}
+		},
+		uninstall: func(t *testing.T) {
+			for _, name := range names {
+				u.runsHelm(t, "uninstall", name, "--namespace", namespace)
+			}
+			u.kubectl(t, "delete", "crd", "etcdclusters.etcd.database.coreos.com", "etcdbackups.etcd.database.coreos.com", "etcdrestores.etcd.database.coreos.com")
+			u.kubectl(t, "delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", "etcdbackups.etcd.database.coreos.com", "etcdrestores.etcd.database.coreos.com")
+			u.kubectl(t, "delete", "clusterrole,clusterrolebinding", "etcd-backup-operator-admission", "etcd-restore-operator-admission")
+			u.kubectl(t, "delete", "namespace", namespace)
+		},
+	}
+}
+
+// everywhere is the value of a chart by which operators manage all namespaces.
+func everywhere(chart string) string {
+	if chart != charts.Umbrella {
+		return "clusterWide=true"
+	}
+	var values []string
+	for _, operator := range charts.Operators {
+		values = append(values, operator+".clusterWide=true")
+	}
+	return strings.Join(values, ",")
+}
+
+// plugin is that of the release. It has the manifests from a clone, since GitHub is out of reach.
+func (u *user) plugin(program, namespace string) way {
+	args := []string{
+		"install", "--namespace", namespace, "--operators", strings.Join(harness.Operators, ","),
+		"--source", filepath.Join(u.source, "deploy"), "--tag", tag,
+	}
+	if namespace == home {
+		args = append(args, "--cluster-wide")
+	}
+	with := func(t *testing.T, more ...string) string {
+		t.Setenv("KUBECONFIG", u.env.Kubeconfig)
+		return run(t, "", program, append(args, more...)...)
+	}
+	return way{
+		namespace: namespace, image: func(operator string) string { return "ghcr.io/etcd-operators/" + operator + ":" + tag },
+		install: func(t *testing.T) {
+			if namespace != home {
+				u.kubectl(t, "create", "namespace", namespace)
+			}
+			with(t, "--yes")
+		},
+		uninstall: func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "operators.yaml")
+			if err := os.WriteFile(file, []byte(with(t, "--print")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			u.kubectl(t, "delete", "-f", file)
+			if namespace != home {
+				u.kubectl(t, "delete", "namespace", namespace)
+			}
+		},
+	}
+}
+
+// installs goes one way from its beginning to its end.
+func (u *user) installs(t *testing.T, w way) {
+	w.install(t)
+	for _, operator := range harness.Operators {
+		u.kubectl(t, "wait", "--namespace", w.namespace, "--for=condition=Available", waitTimeout, "deployment/"+operator)
+		got := u.kubectl(t, "get", "deployment", operator, "--namespace", w.namespace, "-o", "jsonpath={.spec.template.spec.containers[*].image}")
+		if want := w.image(operator); got != want {
+			t.Errorf("%s runs %s, want %s", operator, got, want)
+		}
+	}
+	namespace, annotation := w.namespace, "example=plain"
+	if w.namespace == home {
+		namespace, annotation = databases, "etcd.database.coreos.com/scope=clusterwide"
+		u.kubectl(t, "create", "namespace", namespace)
+	}
+	for _, step := range []struct{ example, condition, object string }{
+		{"cluster.yaml", "Available", "etcd/example"},
+		{"backup-pvc.yaml", "Complete", "etcdbk/example-pvc"},
+		{"restore-pvc.yaml", "Complete", "etcdrs/example-from-pvc"},
+	} {
+		example := u.kubectl(t, "annotate", "--local", "-f", filepath.Join(u.source, "examples", step.example), annotation, "-o", "yaml")
+		if out, err := u.env.Kubectl.Apply(t.Context(), namespace, example); err != nil {
+			t.Fatalf("apply %s: %v\n%s", step.example, err, out)
+		}
+		u.kubectl(t, "wait", "--namespace", namespace, "--for=condition="+step.condition, waitTimeout, step.object)
+	}
+	for _, kind := range []string{"etcdrs", "etcdbk", "etcd", "pvc"} {
+		u.kubectl(t, "delete", kind, "--all", "--namespace", namespace, waitTimeout)
+	}
+	if namespace != w.namespace {
+		u.kubectl(t, "delete", "namespace", namespace)
+	}
+	w.uninstall(t)
+	u.hasNothing(t)
+}
+
+// hasNothing: nothing of the operators is left that would be in the way of the next installation.
+func (u *user) hasNothing(t *testing.T) {
+	t.Helper()
+	for _, kind := range []string{"crd", "clusterrole", "clusterrolebinding", "validatingadmissionpolicy", "validatingadmissionpolicybinding", "namespace"} {
+		for _, name := range strings.Fields(u.kubectl(t, "get", kind, "-o", "name")) {
+			if strings.Contains(name, ours) {
+				t.Errorf("%s is left", name)
+			}
+		}
+	}
+	if left := u.kubectl(t, "get", "deployment,role,rolebinding,serviceaccount,poddisruptionbudget,pod", "--namespace", "default", "-o", "name"); strings.Contains(left, ours) {
+		t.Errorf("there are left in the namespace default:\n%s", left)
+	}
+}
+
+func (u *user) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := u.env.Kubectl.Run(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (u *user) runsHelm(t *testing.T, args ...string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", u.env.Kubeconfig)
+	fmt.Fprint(t.Output(), run(t, "", filepath.Join(u.root, "bin", "helm"), args...))
+}
