@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/writer"
 )
 
 // TestPluginInDisasters: by kubectl etcd alone, a person installs the operators, is led to another
@@ -41,14 +43,23 @@ func TestPluginInDisasters(t *testing.T) {
 		p.runs("ctl", cluster, "--", "get", "greeting", "--print-value-only").shows(want)
 	}
 
-	f := p.forwards(c.Name)
-	lost := f.leadsTo()
+	forward, status, events, logs := p.starts("port-forward", c.Name, "--port", "0"), p.starts("status -w", c.Name), p.starts("events -w", c.Name), p.starts("logs -f", c.Name, "--pretty", "--tail", "0")
+	lost := forward.leadsTo()
+	status.shows("3/3 members serve")
+	events.shows("Bootstrapped")
 	c.losesPods(lost)
-	if next := f.leadsTo(); next == lost {
+	if next := forward.leadsTo(); next == lost {
 		t.Errorf("the port-forward leads to %s, which was lost", lost)
 	}
-	f.ends()
+	status.shows("2/3 members serve")
 	c.settles(3, oneMinute)
+	status.shows("3/3 members serve")
+	events.shows(lost)
+	logs.shows(lost, "starting an etcd server")
+	for _, r := range []*running{forward, status, events, logs} {
+		r.ends()
+	}
+	p.runs("logs", c.Name, "--operator", "--tail", "50").shows("etcd-operator-", lost)
 
 	b := s.backup("archived", c.holdsKeys(10).Writer, st.at("etcd.backup"), harness.OfCluster(c.Name), harness.Policy(v1beta2.BackupPolicy{BackupIntervalInSecond: 3600}))
 	s.must(b.Patch(s.ctx, map[string]any{"spec": map[string]any{"archive": map[string]any{"interval": "1s"}}}))
@@ -61,9 +72,17 @@ func TestPluginInDisasters(t *testing.T) {
 	greeting("before", "hello")
 	greeting(c.Name, "oops")
 
+	p.runs("backup", c.Name, "--s3", bucket+"/by-hand", "--s3-secret", harness.StoreSecret, "--s3-endpoint", st.Endpoint, "--s3-path-style", "--name", "by-hand").
+		shows("Stored revision", "in s3://"+bucket+"/by-hand")
+	p.runs("verify", "by-hand", "--start-etcd").shows("Good: 11 keys", "has served its 11 keys")
+	p.runs("restore", c.Name, "--from", "by-hand", "--as", "part", "--prefix", "greeting", "--yes").shows("EtcdCluster " + s.ns + "/part is restored")
+	p.runs("ctl", "part", "--", "get", "--prefix", "", "--keys-only").shows("greeting").lacks(writer.DefaultPrefix)
+
 	survivor := c.leader()
 	c.losesAllBut(survivor)
 	c.becomes("lost", harness.Condition(v1beta2.ConditionAvailable, false, "QuorumLost"), twoMinutes)
+	p.diagnoses(c.Name).shows("quorum-lost", "data at risk: yes")
+	p.runs("status", c.Name).shows("QuorumLost")
 	p.runs("recover", c.Name, "--yes").shows("serves again, from the data of member " + survivor)
 	greeting(c.Name, "oops")
 	c.settles(3, twoMinutes)
@@ -72,6 +91,7 @@ func TestPluginInDisasters(t *testing.T) {
 	c.becomes("gone but for its volumes", func(st harness.State) string { return atMost(len(st.Pods), 0, "Pods") }, twoMinutes)
 	c = s.cluster("etcd", harness.Size(3), harness.Volumes, retain)
 	c.becomes("told that there are volumes", harness.Condition(v1beta2.ConditionProgressing, false, "ClusterExisted"), oneMinute)
+	p.diagnoses(c.Name).shows("ClusterExisted")
 	p.runs("adopt-volumes", c.Name, "--yes").shows("serves the data of the volumes")
 	greeting(c.Name, "oops")
 	c.settles(3, twoMinutes)
@@ -91,34 +111,44 @@ func TestPluginInDisasters(t *testing.T) {
 	plain.becomes("settled without it", harness.All(withoutMember(replaced), harness.Settled(3)), oneMinute)
 }
 
-// forward is kubectl etcd port-forward, which runs.
-type forward struct {
+// running is a command of kubectl etcd that goes on until it is ended.
+type running struct {
 	s      *scene
+	call   string
 	cmd    *exec.Cmd
 	stdout *bufio.Scanner
 }
 
-// forwards starts it, with a local port that is free.
-func (p plugin) forwards(cluster string) *forward {
+// starts starts one.
+func (p plugin) starts(command string, args ...string) *running {
 	p.s.t.Helper()
-	cmd := p.command(p.s.ctx, "port-forward", cluster, "--port", "0")
+	cmd := p.command(p.s.ctx, command, args...)
 	stdout, err := cmd.StdoutPipe()
 	p.s.must(err)
 	p.s.must(cmd.Start())
-	return &forward{p.s, cmd, bufio.NewScanner(stdout)}
+	return &running{s: p.s, call: strings.Join(append([]string{command}, args...), " "), cmd: cmd, stdout: bufio.NewScanner(stdout)}
 }
 
-// leadsTo awaits the next member that it names, through which etcd answers then.
-func (f *forward) leadsTo() (member string) {
-	f.s.t.Helper()
-	if !f.stdout.Scan() {
-		f.s.t.Fatalf("kubectl etcd port-forward has ended: %v", f.cmd.Wait())
+// shows awaits its next line that has all words.
+func (r *running) shows(words ...string) (line string) {
+	r.s.t.Helper()
+	for r.stdout.Scan() {
+		line = r.stdout.Text()
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
+			r.s.tell("kubectl etcd %s says: %s", r.call, line)
+			return line
+		}
 	}
-	line := f.stdout.Text()
-	f.s.tell("kubectl etcd port-forward says: %s", line)
-	url, rest, _ := strings.Cut(line, " leads to member ")
+	r.s.t.Fatalf("kubectl etcd %s has ended without a line with %q: %v", r.call, words, r.cmd.Wait())
+	return ""
+}
+
+// leadsTo awaits the next member that a port-forward names, through which etcd answers then.
+func (r *running) leadsTo() (member string) {
+	r.s.t.Helper()
+	url, rest, _ := strings.Cut(r.shows(" leads to member "), " leads to member ")
 	member, _, _ = strings.Cut(rest, ".")
-	f.s.within(oneMinute, func(ctx context.Context) error {
+	r.s.within(oneMinute, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
 		if err != nil {
 			return err
@@ -137,8 +167,10 @@ func (f *forward) leadsTo() (member string) {
 }
 
 // ends is Ctrl-C, which is no failure.
-func (f *forward) ends() {
-	f.s.t.Helper()
-	f.s.must(f.cmd.Process.Signal(os.Interrupt))
-	f.s.must(f.cmd.Wait())
+func (r *running) ends() {
+	r.s.t.Helper()
+	r.s.must(r.cmd.Process.Signal(os.Interrupt))
+	for r.stdout.Scan() { // what it has still to say
+	}
+	r.s.must(r.cmd.Wait())
 }

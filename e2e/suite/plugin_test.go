@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,13 +119,31 @@ func (p plugin) command(ctx context.Context, command string, args ...string) *ex
 // runs runs the plugin to its end.
 func (p plugin) runs(command string, args ...string) screen {
 	p.s.t.Helper()
+	sc, err := p.ends(command, args...)
+	p.s.must(err)
+	return sc
+}
+
+// diagnoses runs kubectl etcd diagnose, which finds something.
+func (p plugin) diagnoses(cluster string) screen {
+	p.s.t.Helper()
+	sc, err := p.ends("diagnose", cluster)
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() != 1 {
+		p.s.t.Errorf("kubectl etcd diagnose ends with %v, want the exit code 1", err)
+	}
+	return sc
+}
+
+// ends runs the plugin to its end, which can be an error.
+func (p plugin) ends(command string, args ...string) (screen, error) {
+	p.s.t.Helper()
 	ctx, cancel := context.WithTimeout(p.s.ctx, twoMinutes)
 	defer cancel()
 	text, err := p.command(ctx, command, args...).CombinedOutput()
 	call := strings.Join(append([]string{command}, args...), " ")
 	p.s.tell("kubectl etcd %s\n%s", call, text)
-	p.s.must(err)
-	return screen{s: p.s, call: call, text: string(text)}
+	return screen{s: p.s, call: call, text: string(text)}, err
 }
 
 func (sc screen) shows(words ...string) screen {
