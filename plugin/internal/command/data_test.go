@@ -120,8 +120,11 @@ func TestVerify(t *testing.T) {
 	w.then = carriedOut
 	screens := []string{
 		w.run("verify none"), w.run("verify hourly --entry hourly-1"), w.run("verify hourly --entry hourly-2 --start-etcd"),
-		w.specOf(&v1beta2.EtcdRestore{}, "hourly-verify-20260101-120000"), w.run("verify hourly"),
+		w.specOf(&v1beta2.EtcdRestore{}, "hourly-verify-20260101-120000"), w.run("verify hourly"), w.run("verify hourly --any-node"),
 	}
+	anywhere := aWorld(t, aBackup("hourly", "example"))
+	anywhere.then = carriedOut
+	screens = append(screens, anywhere.run("verify hourly --start-etcd --any-node"), anywhere.specOf(&v1beta2.EtcdRestore{}, "hourly-verify-20260101-120000"))
 	golden(t, "verify", screens...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -21,12 +22,16 @@ import (
 func (a *App) verify() *cobra.Command {
 	var w waiting
 	var entry, etcdVersion string
-	var startEtcd bool
+	var startEtcd, anyNode bool
 	cmd := a.of("verify BACKUP", "Check a backup, without a restore",
 		`Check a backup: an EtcdRestore with verifyOnly fetches it, and checks its digest, its data and
-etcd's own hash. With --start-etcd it also rebuilds the database and starts etcd on it. No
-cluster is touched.`,
-		examples("verify hourly", "verify hourly --start-etcd"), func(cmd *cobra.Command, args []string) error {
+etcd's own hash. With --start-etcd it also rebuilds the database and starts etcd on it, on a node
+that runs no member, so that it takes no disk from them; --any-node permits all nodes. No cluster
+is touched.`,
+		examples("verify hourly", "verify hourly --start-etcd", "verify hourly --start-etcd --any-node"), func(cmd *cobra.Command, args []string) error {
+			if startEtcd = startEtcd || etcdVersion != ""; anyNode && !startEtcd {
+				return errors.New("--any-node is for --start-etcd: without it the check runs on any node")
+			}
 			ctx := cmd.Context()
 			access, err := a.Connect(false)
 			if err != nil {
@@ -44,8 +49,11 @@ cluster is touched.`,
 				ObjectMeta: metav1.ObjectMeta{Namespace: access.Namespace, Name: name},
 				Spec:       v1beta2.RestoreSpec{BackupRef: &v1beta2.BackupReference{Name: b.Name, Entry: entry}, VerifyOnly: true},
 			}
-			if startEtcd || etcdVersion != "" {
+			if startEtcd {
 				r.Spec.StartEtcd = &v1beta2.StartEtcd{Version: etcdVersion}
+			}
+			if anyNode {
+				r.Spec.Pod = &v1beta2.AgentPod{Affinity: &corev1.Affinity{}}
 			}
 			scoped(r, b)
 			if err := create(ctx, access, "EtcdRestore", r); err != nil {
@@ -74,6 +82,7 @@ cluster is touched.`,
 	w.addTo(cmd, transferWait)
 	cmd.Flags().StringVar(&entry, "entry", "", "which backup of the EtcdBackup, as kubectl etcd backups shows it; default: the newest good one")
 	cmd.Flags().BoolVar(&startEtcd, "start-etcd", false, "start etcd on the rebuilt database, and compare what it serves")
+	cmd.Flags().BoolVar(&anyNode, "any-node", false, "permit also the nodes that run members, for --start-etcd")
 	cmd.Flags().StringVar(&etcdVersion, "etcd-version", "", "the version of that etcd; default: that of the backup's source")
 	complete(cmd, "entry", func(cmd *cobra.Command, args []string, _ string) []cobra.Completion {
 		return a.entryNames(cmd, strings.Join(args, ""), "")
