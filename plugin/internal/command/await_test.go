@@ -113,7 +113,7 @@ func TestWatchGoesOn(t *testing.T) {
 			if strings.HasPrefix(row.line, "status") {
 				w.get = read
 			} else {
-				w.list = func(list client.ObjectList) error {
+				w.list = func(list client.ObjectList, _ string) error {
 					if _, ok := list.(*corev1.EventList); ok {
 						return read()
 					}

@@ -44,8 +44,8 @@ type world struct {
 	then func(o client.Object)
 	// get fails instead of reading, if it returns an error.
 	get func() error
-	// list is the same of lists.
-	list func(list client.ObjectList) error
+	// list is the same of lists; those of all namespaces have none.
+	list func(list client.ObjectList, namespace string) error
 	// evict fails instead of evicting a Pod, if it returns an error.
 	evict func() error
 	// terminal says that the command writes to one.
@@ -94,7 +94,7 @@ func aWorld(t *testing.T, objects ...client.Object) *world {
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if w.list != nil {
-				if err := w.list(list); err != nil {
+				if err := w.list(list, (&client.ListOptions{}).ApplyOptions(opts).Namespace); err != nil {
 					return err
 				}
 			}

@@ -30,8 +30,8 @@ func (a *App) logs() *cobra.Command {
 	var since time.Duration
 	cmd := a.of("logs CLUSTER [MEMBER...]", "Show etcd's log of all members, or the operators'",
 		`Show etcd's log of all members, or of those that are named, each line with its member. With --operator
-it shows the log of the operators that can be seen. With -f it goes on with containers that restart and
-with new Pods, until it is ended.`,
+it shows the log of the operators that serve the namespace. With -f it goes on with containers that
+restart and with new Pods, until it is ended.`,
 		examples("logs example --pretty", "logs example example-bbbbbbbbbb -f --tail 20", "logs example --operator --since 1h"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -80,7 +80,7 @@ func (a *App) logPods(ctx context.Context, s *scene, named []string, ofOperators
 	if ofOperators {
 		pods := operators(ctx, s.Access)
 		if len(pods) == 0 {
-			return nil, fmt.Errorf("no operator can be seen in the namespaces %s and etcd-operators", s.Namespace)
+			return nil, fmt.Errorf("no operator's Pod was found: neither in namespace %s, nor one with --cluster-wide in another namespace where you can list Pods", s.Namespace)
 		}
 		return pods, nil
 	}

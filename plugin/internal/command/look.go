@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -213,29 +215,46 @@ func (k *kept) close() {
 	k.Tunnel, k.whole = nil, false
 }
 
-// operators are the operators' Pods of the namespace and of the installation for all namespaces;
-// none where they cannot be listed.
+// operators are the Pods of the operators that serve the namespace: those in it, and those for all
+// namespaces. Who has no right to list Pods in all namespaces sees those that run where deploy/ puts
+// them; none where they cannot be listed.
 func operators(ctx context.Context, access *kube.Access) []corev1.Pod {
-	var all []corev1.Pod
-	for _, namespace := range []string{access.Namespace, "etcd-operators"} {
-		list := &corev1.PodList{}
-		if err := access.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			continue
-		}
-		for _, p := range list.Items {
-			if isOperator(&p) && !slices.ContainsFunc(all, func(o corev1.Pod) bool { return o.UID == p.UID && o.Name == p.Name }) {
-				all = append(all, p)
-			}
+	found, err := operatorsIn(ctx, access, metav1.NamespaceAll)
+	if err != nil {
+		found, _ = operatorsIn(ctx, access, access.Namespace)
+		if access.Namespace != clusterWideNamespace {
+			more, _ := operatorsIn(ctx, access, clusterWideNamespace)
+			found = append(found, more...)
 		}
 	}
-	return all
+	return slices.DeleteFunc(found, func(p corev1.Pod) bool { return p.Namespace != access.Namespace && !isClusterWide(&p) })
 }
+
+// clusterWideNamespace is where deploy/ installs the operators for all namespaces.
+const clusterWideNamespace = "etcd-operators"
 
 // operatorNames are the values of the label app.kubernetes.io/name of the operators' Pods.
 var operatorNames = []string{"etcd-operator", "etcd-backup-operator", "etcd-restore-operator"}
 
-func isOperator(p *corev1.Pod) bool {
-	return slices.Contains(operatorNames, p.Labels[v1beta2.LabelName])
+func operatorsIn(ctx context.Context, access *kube.Access, namespace string) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	err := access.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/part-of": "etcd-operators"})
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !slices.Contains(operatorNames, p.Labels[v1beta2.LabelName]) }), err
+}
+
+// isClusterWide reports whether an operator's Pod serves all namespaces. The last flag counts.
+func isClusterWide(p *corev1.Pod) bool {
+	is := false
+	for _, c := range p.Spec.Containers {
+		for _, arg := range c.Args {
+			name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if name == "cluster-wide" {
+				on, err := strconv.ParseBool(value)
+				is = !hasValue || err == nil && on
+			}
+		}
+	}
+	return is
 }
 
 func (a *App) status() *cobra.Command {

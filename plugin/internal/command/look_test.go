@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,10 +123,7 @@ func TestEvents(t *testing.T) {
 }
 
 func TestVersionAndCompletion(t *testing.T) {
-	w := aWorld(t, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "etcd-operators", Name: "etcd-operator-1", Labels: map[string]string{v1beta2.LabelName: "etcd-operator"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Image: "ghcr.io/etcd-operators/etcd-operator:dev"}}},
-	})
+	w := aWorld(t, anOperator("etcd-operators", "etcd-operator-1", "--cluster-wide"))
 	// The versions of Go and of etcd are those of the build.
 	built := strings.NewReplacer(runtime.Version(), "GO", strings.Join(etcdversion.All(), ", "), "VERSIONS")
 	golden(t, "version", built.Replace(w.run("version")), built.Replace(w.run("version --client")), w.run("--version"))
@@ -139,12 +137,60 @@ func TestVersionAndCompletion(t *testing.T) {
 	}
 }
 
+// anOperator is a Pod of etcd-operator.
+func anOperator(namespace, name string, args ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{v1beta2.LabelName: "etcd-operator", "app.kubernetes.io/part-of": "etcd-operators"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Image: "ghcr.io/etcd-operators/etcd-operator:dev", Args: append([]string{"--listen-addr=0.0.0.0:8080"}, args...)}}},
+	}
+}
+
+// The operators that serve a namespace are found wherever they run, as far as the user can list Pods.
+func TestOperatorsThatServeANamespace(t *testing.T) {
+	w := aWorld(t, aCluster("example"),
+		anOperator("default", "own"),
+		anOperator("etcd-operators", "all-from-its-own-namespace", "--cluster-wide"),
+		anOperator("platform", "all-from-another-namespace", "--cluster-wide=true"),
+		anOperator("team-a", "of-another-namespace"),
+		anOperator("team-b", "of-another-namespace-said-so", "--cluster-wide=false"),
+		anOperator("etcd-operators", "of-the-namespace-etcd-operators"),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+	found := func() []string {
+		got := w.run("version -o json")
+		var names []string
+		for _, line := range strings.Split(got, "\n") {
+			if pod, _, isOperator := strings.Cut(line, ": ghcr.io/"); isOperator {
+				names = append(names, strings.Trim(pod, ` "`))
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	want := []string{"default/own", "etcd-operators/all-from-its-own-namespace", "platform/all-from-another-namespace"}
+	if got := found(); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if got := w.run("logs example --operator"); !strings.Contains(got, "all-from-another-namespace  {") || strings.Contains(got, "of-another-namespace  {") {
+		t.Error(got)
+	}
+
+	w.list = func(_ client.ObjectList, namespace string) error {
+		if namespace == "" {
+			return apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no RBAC policy matched"))
+		}
+		return nil
+	}
+	if got := found(); !slices.Equal(got, want[:2]) {
+		t.Errorf("without the right to list Pods of all namespaces, found %q, want %q", got, want[:2])
+	}
+}
+
 // What somebody has no right to list, or what no operator is installed for, is said, and the rest is shown.
 func TestStatusWithoutRights(t *testing.T) {
 	c, b := aCluster("example"), aBackup("hourly", "example")
 	backedUp(c, b)
 	w := aWorld(t, append(podsOf(c), c, b)...)
-	w.list = func(list client.ObjectList) error {
+	w.list = func(list client.ObjectList, _ string) error {
 		resource := map[string]string{"*v1.PodList": "pods", "*v1beta2.EtcdBackupList": "etcdbackups", "*v1beta2.EtcdRestoreList": "etcdrestores"}[fmt.Sprintf("%T", list)]
 		if resource == "" {
 			return nil
@@ -152,7 +198,7 @@ func TestStatusWithoutRights(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no RBAC policy matched"))
 	}
 	screens := []string{w.run("status example"), w.run("status example -o json"), w.run("diagnose example"), w.run("members example --ask-etcd=false")}
-	w.list = func(list client.ObjectList) error {
+	w.list = func(list client.ObjectList, _ string) error {
 		for kind, of := range map[string]client.ObjectList{"EtcdBackup": &v1beta2.EtcdBackupList{}, "EtcdRestore": &v1beta2.EtcdRestoreList{}} {
 			if reflect.TypeOf(list) == reflect.TypeOf(of) {
 				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: v1beta2.GroupName, Kind: kind}}
@@ -161,7 +207,7 @@ func TestStatusWithoutRights(t *testing.T) {
 		return nil
 	}
 	golden(t, "status-no-rights", append(screens, w.run("status example --ask-etcd=false"), w.run("backups example"), w.run("events example"))...)
-	w.list = func(client.ObjectList) error {
+	w.list = func(client.ObjectList, string) error {
 		return apierrors.NewServiceUnavailable("the API server is shutting down")
 	}
 	if got := w.run("status example"); !strings.Contains(got, "error: ") {

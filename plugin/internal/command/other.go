@@ -20,7 +20,7 @@ type Version struct {
 	Etcd []string `json:"etcd"`
 	// Kubernetes is the version of the API server; empty if it did not answer.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// Operators are the images of the operators' Pods that can be seen.
+	// Operators are the images of the Pods of the operators that serve the namespace.
 	Operators []string `json:"operators,omitempty"`
 	// Trouble says why the API server did not answer.
 	Trouble string `json:"trouble,omitempty"`
@@ -31,7 +31,7 @@ func (a *App) version() *cobra.Command {
 	var clientOnly bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Show the versions of the plugin, the operators and Kubernetes", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
-		Long:    "Show the versions of the plugin, of the operators that run in the namespace, and of Kubernetes.",
+		Long:    "Show the versions of the plugin, of the operators that serve the namespace, and of Kubernetes.",
 		Example: example("version", "version --client"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := Version{Plugin: a.Version, Go: runtime.Version(), Etcd: etcdversion.All()}

@@ -59,7 +59,7 @@ type Seen struct {
 	Cluster  *v1beta2.EtcdCluster
 	Backups  []v1beta2.EtcdBackup
 	Restores []v1beta2.EtcdRestore
-	// Operators are the operators' Pods; none if they could not be listed.
+	// Operators are the Pods of the operators that serve the namespace; none if they could not be listed.
 	Operators []corev1.Pod
 	Now       time.Time
 
