@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,8 +31,15 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/version"
 )
 
-// source is where the manifests are.
-const source = "https://github.com/etcd-operators/etcd-operators/deploy"
+const (
+	// repository is where the manifests of branches are, in the folder deploy, and the files of releases.
+	repository = "https://github.com/etcd-operators/etcd-operators"
+	// downloads is in the URL of each file of a release, before the release's tag.
+	downloads = "/releases/download/"
+	// downloadTimeout and maxManifest bound the download of a file. It has some hundred KiB.
+	downloadTimeout = time.Minute
+	maxManifest     = 16 << 20
+)
 
 // installation are the flags of kubectl etcd install.
 type installation struct {
@@ -46,10 +56,12 @@ func (a *App) install() *cobra.Command {
 	var w waiting
 	cmd := &cobra.Command{
 		Use: "install", Short: "Install or update the operators", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
-		Long: `Install or update the operators, with their CustomResourceDefinitions and Roles, from the manifests in
-deploy: for one namespace, or for all. It does what kubectl apply -k does; from GitHub it needs git.
+		Long: `Install or update the operators, with their CustomResourceDefinitions and Roles: for one namespace, or
+for all. A released plugin installs the files of its release, which pin the images by digest. A branch
+is installed from the folder deploy of the repository, as kubectl apply -k does; this needs git.
 An installation by Helm is updated by Helm.`,
 		Example: example("install -n databases", "install --cluster-wide --operators etcd-operator,etcd-backup-operator,etcd-restore-operator",
+			"install --ref v1.2.3 --registry registry.example.com/etcd-operators",
 			"install --source ./deploy --registry registry.example.com --tag dev", "install --print > operators.yaml"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -57,7 +69,7 @@ An installation by Helm is updated by Helm.`,
 			if err != nil {
 				return err
 			}
-			objects, err := i.build(access.Namespace)
+			objects, err := i.build(ctx, access.Namespace)
 			if err != nil {
 				return err
 			}
@@ -90,10 +102,10 @@ An installation by Helm is updated by Helm.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&i.operators, "operators", []string{"etcd-operator"}, "which operators: etcd-operator, etcd-backup-operator, etcd-restore-operator")
 	f.BoolVar(&i.clusterWide, "cluster-wide", false, "for all namespaces, in the namespace etcd-operators: for the objects that have the annotation etcd.database.coreos.com/scope: clusterwide")
-	f.StringVar(&i.source, "source", source, "the folder deploy of the repository, or its URL")
-	f.StringVar(&i.ref, "ref", cmp.Or(version.Release(), "main"), "the tag or branch, if the source is a URL")
-	f.StringVar(&i.registry, "registry", "", "the registry of the operators' images; default: that of the manifests")
-	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images; default: that of the release that --ref names, else that of the manifests")
+	f.StringVar(&i.source, "source", "", "the folder deploy of the repository, or a folder with a release's files: local, or a URL, which for a release has "+downloads+" in it; default: the project's, as --ref says")
+	f.StringVar(&i.ref, "ref", cmp.Or(version.Release(), "main"), "a release, such as v1.2.3, or a branch; it is not read if --source is local or has a release's files")
+	f.StringVar(&i.registry, "registry", "", "the registry of the operators' images, in place of that of the manifests; tags and digests stay")
+	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images, in place of the manifests' tag and digest")
 	f.BoolVar(&i.print, "print", false, "print the objects, and apply nothing")
 	f.BoolVar(&i.force, "force-conflicts", false, "set also what another program than kubectl apply has set, such as Helm or a person with kubectl edit")
 	complete(cmd, "operators", operatorList)
@@ -103,15 +115,15 @@ An installation by Helm is updated by Helm.`,
 }
 
 // build makes the objects of all operators, each once.
-func (i *installation) build(namespace string) ([]*unstructured.Unstructured, error) {
+func (i *installation) build(ctx context.Context, namespace string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, name := range i.operators {
 		if !slices.Contains(operatorNames, name) {
 			return nil, fmt.Errorf("--operators %s is not known: set some of %s", name, strings.Join(operatorNames, ", "))
 		}
-		objects, err := i.buildOne(name, namespace)
+		objects, err := i.buildOne(ctx, name, namespace)
 		if err != nil {
-			return nil, fmt.Errorf("build the manifests of %s from %s: %w", name, i.source, err)
+			return nil, fmt.Errorf("build the manifests of %s from %s: %w", name, i.location(), err)
 		}
 		for _, o := range objects {
 			isThere := slices.ContainsFunc(all, func(other *unstructured.Unstructured) bool {
@@ -126,17 +138,17 @@ func (i *installation) build(namespace string) ([]*unstructured.Unstructured, er
 }
 
 // buildOne makes the objects of one operator by an overlay, as kubectl kustomize does.
-func (i *installation) buildOne(operator, namespace string) ([]*unstructured.Unstructured, error) {
+func (i *installation) buildOne(ctx context.Context, operator, namespace string) ([]*unstructured.Unstructured, error) {
 	dir, err := os.MkdirTemp("", "kubectl-etcd-*")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	at, err := i.folder(dir, operator)
+	resource, err := i.resource(ctx, dir, operator)
 	if err != nil {
 		return nil, err
 	}
-	overlay := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{at}}
+	overlay := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{resource}}
 	if !i.clusterWide {
 		overlay["namespace"] = namespace
 	}
@@ -177,32 +189,98 @@ func (i *installation) buildOne(operator, namespace string) ([]*unstructured.Uns
 	return objects, nil
 }
 
-// releaseTag is the tag of the images of the release that the manifests are taken from; empty: they
-// are of none. In the repository the manifests name the development build, also those of a release.
+// location is where the manifests are: the folder deploy, or one with the files of a release. It is a
+// URL, or local.
+func (i *installation) location() string {
+	switch {
+	case isURL(i.source):
+		return strings.TrimSuffix(i.source, "/")
+	case i.source != "":
+		return i.source
+	case version.IsReleaseTag(i.ref):
+		return repository + downloads + i.ref
+	}
+	return repository + "/deploy"
+}
+
+func isURL(location string) bool { return strings.Contains(location, "://") }
+
+// releaseTag is the tag of the images of the release whose folder deploy is taken; empty: it is of
+// none. In the repository the manifests name the development build, also those of a release.
 func (i *installation) releaseTag() string {
-	if strings.Contains(i.source, "://") && version.IsReleaseTag(i.ref) {
+	if from := i.location(); isURL(from) && !strings.Contains(from, downloads) && version.IsReleaseTag(i.ref) {
 		return i.ref
 	}
 	return ""
 }
 
-// folder is that of an operator, as an overlay in dir names it.
-func (i *installation) folder(dir, operator string) (string, error) {
-	sub := operator
+// resource is what an overlay in dir takes for an operator: its folder in deploy, or its file of a
+// release, which is then in dir, too.
+func (i *installation) resource(ctx context.Context, dir, operator string) (string, error) {
+	from, folder, file := i.location(), operator, operator+".yaml"
 	if i.clusterWide {
-		sub += "/cluster-wide"
+		folder, file = operator+"/cluster-wide", operator+"-cluster-wide.yaml"
 	}
-	if strings.Contains(i.source, "://") {
-		return strings.TrimSuffix(i.source, "/") + "/" + sub + "?ref=" + i.ref, nil
+	var data []byte
+	var err error
+	switch {
+	case isURL(from) && !strings.Contains(from, downloads):
+		return from + "/" + folder + "?ref=" + i.ref, nil
+	case isURL(from):
+		data, err = download(ctx, from+"/"+file)
+	case isFolder(filepath.Join(from, operator)):
+		return relative(dir, filepath.Join(from, folder))
+	default:
+		data, err = os.ReadFile(filepath.Join(from, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s has neither the folder %s, as deploy has, nor the file %s of a release", from, operator, file)
+		}
 	}
-	local, err := filepath.Abs(filepath.Join(i.source, sub))
+	if err != nil {
+		return "", err
+	}
+	return file, os.WriteFile(filepath.Join(dir, file), data, 0o600)
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// relative is the path of a folder as an overlay in dir names it.
+func relative(dir, folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return "", err
 	}
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved
 	}
-	return filepath.Rel(dir, local)
+	return filepath.Rel(dir, folder)
+}
+
+// download reads a file of a release. kustomize would take an address that does not answer for a
+// repository, and ask git for it.
+func download(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("get %s: %s", url, response.Status)
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxManifest))
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", url, err)
+	}
+	return data, nil
 }
 
 // plan says what is applied.
@@ -215,7 +293,7 @@ func (i *installation) plan(objects []*unstructured.Unstructured, namespace stri
 	for _, o := range objects {
 		lines = append(lines, fmt.Sprintf("  %s %s", o.GetKind(), o.GetName()))
 	}
-	return fmt.Sprintf("This installs or updates %s %s, from %s:\n%s", strings.Join(i.operators, ", "), where, i.source, strings.Join(lines, "\n"))
+	return fmt.Sprintf("This installs or updates %s %s, from %s:\n%s", strings.Join(i.operators, ", "), where, i.location(), strings.Join(lines, "\n"))
 }
 
 func (a *App) printObjects(objects []*unstructured.Unstructured) error {

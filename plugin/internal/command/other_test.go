@@ -2,11 +2,14 @@ package command
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +23,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
@@ -282,17 +288,115 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// The manifests of a release name the development build in the repository: its tag goes with them.
-func TestReleaseTag(t *testing.T) {
-	for reason, c := range map[string]struct{ source, ref, want string }{
-		"a release":      {source, "v1.2.3", "v1.2.3"},
-		"a branch":       {source, "main", ""},
-		"a later commit": {source, "v1.2.3-4-gabcdef0", ""},
-		"a local folder": {"./deploy", "v1.2.3", ""},
+// A release is installed from its files, a branch from the repository. In the repository the manifests
+// of a release name the development build: its tag goes with them.
+func TestInstallLocation(t *testing.T) {
+	const project = "https://github.com/etcd-operators/etcd-operators"
+	for reason, c := range map[string]struct{ source, ref, location, tag string }{
+		"a release":                        {"", "v1.2.3-rc.1", project + "/releases/download/v1.2.3-rc.1", ""},
+		"a branch":                         {"", "main", project + "/deploy", ""},
+		"a later commit":                   {"", "v1.2.3-4-gabcdef0", project + "/deploy", ""},
+		"a release in the repository":      {project + "/deploy/", "v1.2.3", project + "/deploy", "v1.2.3"},
+		"a branch of a fork":               {"https://example.com/fork/deploy", "main", "https://example.com/fork/deploy", ""},
+		"the files of a release elsewhere": {"https://example.com/fork/releases/download/v1.2.2/", "v1.2.3", "https://example.com/fork/releases/download/v1.2.2", ""},
+		"a local folder":                   {"./deploy", "v1.2.3", "./deploy", ""},
 	} {
-		if got := (&installation{source: c.source, ref: c.ref}).releaseTag(); got != c.want {
-			t.Errorf("%s: %q, want %q", reason, got, c.want)
+		i := &installation{source: c.source, ref: c.ref}
+		if location, tag := i.location(), i.releaseTag(); location != c.location || tag != c.tag {
+			t.Errorf("%s: from %q with tag %q, want %q and %q", reason, location, tag, c.location, c.tag)
 		}
+	}
+}
+
+// releaseFiles writes the files of a release of etcd-operator into a folder, with the image that is given.
+func releaseFiles(t *testing.T, image string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for file, of := range map[string]string{"etcd-operator.yaml": "etcd-operator", "etcd-operator-cluster-wide.yaml": "etcd-operator/cluster-wide"} {
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("../../../deploy", of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := built.AsYaml()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = bytes.ReplaceAll(data, []byte("ghcr.io/etcd-operators/etcd-operator:dev"), []byte(image))
+		if err := os.WriteFile(filepath.Join(folder, file), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// The files of a release are installed as they are, from a server or a folder, but for the namespace and
+// what the flags say of the image.
+func TestInstallFilesOfARelease(t *testing.T) {
+	const digest = "@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	const image = "ghcr.io/etcd-operators/etcd-operator:v1.2.3" + digest
+	folder := releaseFiles(t, image)
+	server := httptest.NewServer(http.StripPrefix("/releases/download/v1.2.3", http.FileServer(http.Dir(folder))))
+	t.Cleanup(server.Close)
+	url := server.URL + "/releases/download/v1.2.3"
+	operator := []string{"etcd-operator"}
+	for reason, c := range map[string]struct {
+		installation
+		image, namespace, fails string
+	}{
+		"from a server":                  {installation: installation{source: url}, image: image, namespace: "databases"},
+		"whatever the plugin's release":  {installation: installation{source: url + "/", ref: "v1.2.4"}, image: image, namespace: "databases"},
+		"for all namespaces":             {installation: installation{source: url, clusterWide: true}, image: image, namespace: "etcd-operators"},
+		"from a folder":                  {installation: installation{source: folder}, image: image, namespace: "databases"},
+		"from another registry":          {installation: installation{source: url, registry: "example.com/etcd/"}, image: "example.com/etcd/etcd-operator:v1.2.3" + digest, namespace: "databases"},
+		"another tag":                    {installation: installation{source: folder, tag: "mine"}, image: "ghcr.io/etcd-operators/etcd-operator:mine", namespace: "databases"},
+		"another registry and tag":       {installation: installation{source: url, registry: "example.com", tag: "mine"}, image: "example.com/etcd-operator:mine", namespace: "databases"},
+		"the folder deploy":              {installation: installation{source: "../../../deploy"}, image: "ghcr.io/etcd-operators/etcd-operator:dev", namespace: "databases"},
+		"the folder deploy, for all":     {installation: installation{source: "../../../deploy", clusterWide: true}, image: "ghcr.io/etcd-operators/etcd-operator:dev", namespace: "etcd-operators"},
+		"a release that is not there":    {installation: installation{source: server.URL + "/releases/download/v1.2.2"}, fails: server.URL + "/releases/download/v1.2.2/etcd-operator.yaml: 404 Not Found"},
+		"a folder of something else":     {installation: installation{source: "testdata"}, fails: "testdata has neither the folder etcd-operator, as deploy has, nor the file etcd-operator.yaml of a release"},
+		"a server that does not exist":   {installation: installation{source: "http://127.0.0.1:1/releases/download/v1.2.3"}, fails: "connection refused"},
+		"a folder that is not there":     {installation: installation{source: "nowhere"}, fails: "nowhere has neither the folder"},
+		"an operator that is not a file": {installation: installation{source: folder, operators: []string{"etcd-backup-operator"}}, fails: "nor the file etcd-backup-operator.yaml of a release"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			if c.operators == nil {
+				c.operators = operator
+			}
+			objects, err := c.build(t.Context(), "databases")
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Fatalf("it fails with %v, want %s", err, c.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			for _, o := range objects {
+				kinds = append(kinds, o.GetKind())
+				if n := o.GetNamespace(); n != "" && n != c.namespace {
+					t.Errorf("%s %s is in namespace %s, want %s", o.GetKind(), o.GetName(), n, c.namespace)
+				}
+				switch o.GetKind() {
+				case "RoleBinding", "ClusterRoleBinding":
+					subjects, _, err := unstructured.NestedSlice(o.Object, "subjects")
+					if n := subjects[0].(map[string]any)["namespace"]; err != nil || n != c.namespace {
+						t.Errorf("%s %s is for namespace %s, want %s", o.GetKind(), o.GetName(), n, c.namespace)
+					}
+				case "Deployment":
+					containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+					if got := containers[0].(map[string]any)["image"]; err != nil || got != c.image {
+						t.Errorf("the image is %s, want %s", got, c.image)
+					}
+				}
+			}
+			for _, kind := range []string{"CustomResourceDefinition", "ServiceAccount", "RoleBinding", "Deployment"} {
+				if !slices.Contains(kinds, kind) {
+					t.Errorf("there is no %s in %s", kind, kinds)
+				}
+			}
+		})
 	}
 }
 
