@@ -192,6 +192,7 @@ generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/
 	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
 	bin/crd-ref-docs --source-path=api/v1beta2 --config=tools/reference/config.yaml --templates-dir=tools/reference --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
+	cd plugin && go run ./cmd/reference -out ../docs/reference/kubectl-etcd.md
 	cd e2e && go run ./cmd/reference .. && go run ./cmd/generate ..
 
 .PHONY: lint

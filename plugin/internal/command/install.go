@@ -103,7 +103,7 @@ An installation by Helm is updated by Helm.`,
 	f.StringSliceVar(&i.operators, "operators", []string{"etcd-operator"}, "which operators: etcd-operator, etcd-backup-operator, etcd-restore-operator")
 	f.BoolVar(&i.clusterWide, "cluster-wide", false, "for all namespaces, in the namespace etcd-operators: for the objects that have the annotation etcd.database.coreos.com/scope: clusterwide")
 	f.StringVar(&i.source, "source", "", "the folder deploy of the repository, or a folder with a release's files: local, or a URL, which for a release has "+downloads+" in it; default: the project's, as --ref says")
-	f.StringVar(&i.ref, "ref", cmp.Or(version.Release(), "main"), "a release, such as v1.2.3, or a branch; it is not read if --source is local or has a release's files")
+	f.StringVar(&i.ref, "ref", cmp.Or(version.Release(), "main"), "a release, such as v1.2.3, or a branch; a released plugin takes its own release by default; not read if --source is local or has a release's files")
 	f.StringVar(&i.registry, "registry", "", "the registry of the operators' images, in place of that of the manifests; tags and digests stay")
 	f.StringVar(&i.tag, "tag", "", "the tag of the operators' images, in place of the manifests' tag and digest")
 	f.BoolVar(&i.print, "print", false, "print the objects, and apply nothing")
