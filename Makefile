@@ -47,7 +47,7 @@ DEMO_MODULES := ../operators/etcd-backup-operator localkube/build/kubernetes loc
 
 .PHONY: demo
 demo: ## Watch a cluster form, grow, heal, shrink, and come back from a backup, and undo a mistake, on a real Kubernetes
-	@cd e2e && go run ./cmd/run -load '$(DEMO_MODULES)' ./demo
+	@cd e2e && go run ./cmd/run -localkube -load '$(DEMO_MODULES)' ./demo
 
 .PHONY: test
 test: test-unit test-docs test-e2e ## Run all tests but the long ones, which make torture runs

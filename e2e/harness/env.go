@@ -25,6 +25,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
 	"github.com/etcd-operators/etcd-operators/e2e/images"
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/rootcheck"
 	"github.com/etcd-operators/etcd-operators/e2e/previous"
 )
 
@@ -73,8 +74,11 @@ const apiQPS = 500
 const loadVariable = "LOAD_IMAGE"
 
 // Start returns the cluster that KUBECONFIG names or, without one, brings up
-// localkube. It builds our images and gives them to the nodes.
+// localkube, which only root can. It builds our images and gives them to the nodes.
 func Start(ctx context.Context, o Options) (*Env, error) {
+	if err := rootcheck.Check(); err != nil {
+		return nil, err
+	}
 	ctrl.SetLogger(logr.Discard())
 	root, err := images.Root()
 	if err != nil {

@@ -1,7 +1,8 @@
 // Command run is "go run" of a program of this module that shows how far it is: on a new machine, compiling all that
-// the program needs takes minutes. Meanwhile it loads the modules of what the program is going to build.
+// the program needs takes minutes. Meanwhile it loads the modules of what the program is going to build. With
+// -localkube it fails at once if the program would bring up localkube and cannot.
 //
-//	go run ./cmd/run [-load 'FOLDER...'] ./demo
+//	go run ./cmd/run [-localkube] [-load 'FOLDER...'] ./demo
 //
 // It must be called in the module's folder. The program is left in the repository's bin.
 package main
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/e2e/gobuild"
+	"github.com/etcd-operators/etcd-operators/e2e/localkube/rootcheck"
 )
 
 // timeout bounds the build, which takes six minutes on two cores with empty caches.
@@ -34,9 +36,15 @@ func main() {
 
 func run() error {
 	load := flag.String("load", "", "folders of Go modules")
+	localkube := flag.Bool("localkube", false, "the program brings up localkube, unless KUBECONFIG names a cluster")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		return errors.New("name the program's package, such as ./demo")
+	}
+	if *localkube {
+		if err := rootcheck.Check(); err != nil {
+			return err
+		}
 	}
 	program, err := filepath.Abs(filepath.Join("..", "bin", filepath.Base(flag.Arg(0))))
 	if err != nil {
