@@ -98,10 +98,12 @@ func TestPluginInDisasters(t *testing.T) {
 
 	manifest := filepath.Join(t.TempDir(), "etcd.yaml")
 	s.must(os.WriteFile(manifest, []byte(s.kubectl("get", "etcd", c.Name, "-o", "yaml")), 0o600))
+	retained := strings.Fields(s.kubectl("get", "pvc", "-l", "etcd_cluster="+c.Name, "-o", "name"))
 	s.must(c.Delete(s.ctx))
 	c.becomes("gone but for its volumes", func(st harness.State) string { return atMost(len(st.Pods), 0, "Pods") }, twoMinutes)
 	p.runs("restore", c.Name, "--template", manifest, "--to-time", before, "--yes").shows("PVCs of an earlier EtcdCluster", "EtcdCluster "+s.ns+"/etcd is restored")
 	greeting(c.Name, "hello")
+	s.kubectl(append([]string{"delete"}, retained...)...)
 	s.existing(c.Name).settles(3, twoMinutes)
 
 	plain := s.cluster("plain", harness.Size(3))
