@@ -176,7 +176,7 @@ release-sign: bin/cosign ## Sign out/release, and its images and charts in REGIS
 QEMU := $(if $(filter aarch64,$(shell uname -m)),qemu-x86_64-static,qemu-aarch64-static)
 
 .PHONY: test-release
-test-release: bin/olm bin/cosign bin/helm ## Build a release twice from the commit, compare the two, look at what is in it, and install it (long)
+test-release: bin/olm bin/cosign bin/helm bin/krew bin/validate-krew-manifest ## Build a release twice from the commit, compare the two, look at what is in it, and install it (long)
 	@command -v $(QEMU) >/dev/null || { echo "installing Debian's qemu-user-static"; apt-get update -q && apt-get install -y -q --no-install-recommends qemu-user-static; }
 	cd e2e && $(GO) test $(TESTED) ./releasetest -count=1 -timeout 240m -v
 
@@ -201,7 +201,7 @@ lint: bin/golangci-lint ## Check style, in every module
 
 .PHONY: check
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
-	@set -e; for m in $(MODULES) tools tools/cosign tools/docs tools/fakegcs tools/helm tools/lint tools/olm tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
+	@set -e; for m in $(MODULES) tools tools/cosign tools/docs tools/fakegcs tools/helm tools/krew tools/lint tools/olm tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
 	cd e2e && go run ./cmd/verify ..
 	@git diff --exit-code -- api charts deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
@@ -266,6 +266,9 @@ bin/cyclonedx-gomod: tools/supply/go.mod
 # Signs releases, and verifies them. It has a module of its own: it is larger than all else.
 bin/cosign: tools/cosign/go.mod
 	$(GO) -C tools/cosign build -ldflags='-s -w' -o ../../bin/cosign github.com/sigstore/cosign/v3/cmd/cosign
+
+bin/krew bin/validate-krew-manifest: tools/krew/go.mod
+	$(GO) -C tools/krew build -o ../../$@ sigs.k8s.io/krew/cmd/$(@F)
 
 bin/golangci-lint: tools/lint/go.mod
 	$(GO) -C tools/lint build -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -3,6 +3,8 @@ package releasetest
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +35,8 @@ type user struct {
 	// root is the repository, source a clone of the released commit, and dir the folder of the release.
 	root, source, dir string
 	env               *harness.Env
-	// charts is the folder of the charts in the registry.
-	charts string
+	// charts is the folder of the charts in the registry, and downloads the URL of the release's files.
+	charts, downloads string
 	// digests are those of the operators' images, by their names.
 	digests map[string]string
 }
@@ -54,6 +56,10 @@ type way struct {
 func installs(t *testing.T, root, source, dir string) {
 	u := &user{root: root, source: source, dir: dir, digests: map[string]string{}}
 	u.startsKubernetes(t)
+	const folder = "/releases/download/" + tag + "/" // as on GitHub
+	server := httptest.NewServer(http.StripPrefix(folder, http.FileServer(http.Dir(dir))))
+	t.Cleanup(server.Close)
+	u.downloads = server.URL + folder
 	plugin := filepath.Join(unpacked(t, filepath.Join(dir, "kubectl-etcd_linux_amd64.tar.gz")), "kubectl-etcd")
 	for name, w := range map[string]way{
 		"manifests":                        u.manifests("default", ".yaml"),
@@ -193,21 +199,18 @@ func everywhere(chart string) string {
 	return strings.Join(values, ",")
 }
 
-// plugin is that of the release. It has the manifests from a clone, since GitHub is out of reach.
+// plugin is that of the release, which takes its files from where they are published: here, from a server of the test.
 func (u *user) plugin(program, namespace string) way {
-	args := []string{
-		"install", "--namespace", namespace, "--operators", strings.Join(harness.Operators, ","),
-		"--source", filepath.Join(u.source, "deploy"), "--tag", tag,
-	}
-	if namespace == home {
-		args = append(args, "--cluster-wide")
-	}
 	with := func(t *testing.T, more ...string) string {
 		t.Setenv("KUBECONFIG", u.env.Kubeconfig)
+		args := []string{"install", "--source", u.downloads, "--namespace", namespace, "--operators", strings.Join(harness.Operators, ",")}
+		if namespace == home {
+			args = append(args, "--cluster-wide")
+		}
 		return run(t, "", program, append(args, more...)...)
 	}
 	return way{
-		namespace: namespace, image: func(operator string) string { return "ghcr.io/etcd-operators/" + operator + ":" + tag },
+		namespace: namespace, image: u.pinned,
 		install: func(t *testing.T) {
 			if namespace != home {
 				u.kubectl(t, "create", "namespace", namespace)

@@ -150,6 +150,22 @@ func pluginRuns(t *testing.T, dir string) {
 	}
 }
 
+// krewInstalls: krew takes the plugin's manifest, installs this machine's archive by it, and kubectl would find
+// the program.
+func krewInstalls(t *testing.T, root, dir string) {
+	manifest, to := filepath.Join(t.TempDir(), "etcd.yaml"), t.TempDir() // as it is called in krew's index
+	if err := os.WriteFile(manifest, []byte(read(t, filepath.Join(dir, "kubectl-etcd-krew.yaml"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "", filepath.Join(root, "bin", "validate-krew-manifest"), "-manifest", manifest, "-skip-install")
+	t.Setenv("KREW_ROOT", to)
+	t.Setenv("KREW_NO_UPGRADE_CHECK", "1")
+	run(t, "", filepath.Join(root, "bin", "krew"), "install", "--manifest", manifest, "--archive", filepath.Join(dir, "kubectl-etcd_linux_"+runtime.GOARCH+".tar.gz"))
+	if out := run(t, "", filepath.Join(to, "bin", "kubectl-etcd"), "version", "--client"); !strings.Contains(out, tag) {
+		t.Errorf("what krew has installed says %q", out)
+	}
+}
+
 // listsModules: there is an SBOM of each program on each platform, with its version and modules.
 func listsModules(t *testing.T, dir string) {
 	var names []string

@@ -45,6 +45,7 @@ func TestRelease(t *testing.T) {
 	t.Run("checksums", func(t *testing.T) { run(t, dir, "sha256sum", "--check", "--quiet", "--strict", release.Checksums) })
 	t.Run("images", func(t *testing.T) { imagesRun(t, dir) })
 	t.Run("plugin", func(t *testing.T) { pluginRuns(t, dir) })
+	t.Run("krew", func(t *testing.T) { krewInstalls(t, root, dir) })
 	t.Run("SBOMs", func(t *testing.T) { listsModules(t, dir) })
 	t.Run("bundles", func(t *testing.T) { bundlesAreValid(t, root, dir) })
 	t.Run("signatures", func(t *testing.T) { areVerified(t, root, dir) })
