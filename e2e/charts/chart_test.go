@@ -223,15 +223,11 @@ func TestReleaseFits(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for _, name := range Operators {
 		for clusterWide, want := range map[bool]string{false: "It serves namespace databases", true: "It serves all namespaces"} {
-			files, err := render(load(t, name), databases, map[string]any{"clusterWide": clusterWide})
-			if err != nil {
-				t.Fatal(err)
+			text := notes(t, name, map[string]any{"clusterWide": clusterWide})
+			if !strings.Contains(text, want) || strings.Contains(text, "no value") {
+				t.Errorf("%s, clusterWide: %v:\n%s", name, clusterWide, text)
 			}
-			notes := files[name+"/templates/NOTES.txt"]
-			if !strings.Contains(notes, want) || strings.Contains(notes, "no value") {
-				t.Errorf("%s, clusterWide: %v:\n%s", name, clusterWide, notes)
-			}
-			_, example, ok := strings.Cut(notes, "<<EOF\n")
+			_, example, ok := strings.Cut(text, "<<EOF\n")
 			if name != original {
 				if ok {
 					t.Errorf("%s tells to create a cluster", name)
@@ -247,4 +243,44 @@ func TestNotes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNotesOnMetrics: they say which alert fires, where alerts are installed and nothing of the chart
+// collects the operator's metrics.
+func TestNotesOnMetrics(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules, monitor, want bool
+	}{
+		"nothing":               {},
+		"metrics":               {monitor: true},
+		"alerts and metrics":    {rules: true, monitor: true},
+		"alerts, and no metric": {rules: true, want: true},
+	} {
+		all := map[string]any{}
+		for _, operator := range Operators {
+			all[operator] = with(t, with(t, nil, "prometheusRule.create", c.rules), "podMonitor.create", c.monitor)
+		}
+		for _, operator := range Operators {
+			alone := notes(t, operator, all[operator].(map[string]any))
+			for monitor, text := range map[string]string{"podMonitor.create": alone, operator + ".podMonitor.create": notes(t, Umbrella, all)} {
+				sentence := "\n\n" + downAlert[operator] + " fires unless your Prometheus collects the metrics of " + operator + ":\nset " + monitor + ", or"
+				if got := strings.Contains(text, sentence); got != c.want {
+					t.Errorf("%s: told of %s: %v, want %v\n%s", name, downAlert[operator], got, c.want, text)
+				}
+			}
+		}
+	}
+	if text := notes(t, Umbrella, map[string]any{"operators": map[string]any{original: false}, original: with(t, nil, "prometheusRule.create", true)}); strings.Contains(text, downAlert[original]) {
+		t.Errorf("told of an operator that is not installed:\n%s", text)
+	}
+}
+
+// notes are what helm tells after an installation.
+func notes(t *testing.T, name string, values map[string]any) string {
+	t.Helper()
+	files, err := render(load(t, name), databases, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files[name+"/templates/NOTES.txt"]
 }

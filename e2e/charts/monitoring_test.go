@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,4 +143,90 @@ func as[T any](t *testing.T, u *unstructured.Unstructured) T {
 		t.Fatalf("%s: %v", key(u), err)
 	}
 	return o
+}
+
+// rulesOf are the alerts of a PrometheusRule, by group.
+func rulesOf(t *testing.T, u *unstructured.Unstructured) map[string][]string {
+	t.Helper()
+	alerts := map[string][]string{}
+	for _, group := range as[monitoringv1.PrometheusRule](t, u).Spec.Groups {
+		alerts[group.Name] = []string{}
+		for _, rule := range group.Rules {
+			alerts[group.Name] = append(alerts[group.Name], rule.Alert)
+		}
+	}
+	return alerts
+}
+
+// TestAlertsLeftOut: a chart leaves out the alerts that the user switches off, and the one that would
+// fire for ever with the values that it has. A group without alerts is left out.
+func TestAlertsLeftOut(t *testing.T) {
+	shipped := kustomized(t, filepath.Join(root, "deploy/monitoring"))
+	for name, c := range map[string]struct {
+		chart  string
+		values map[string]any
+		out    []string
+		reason string
+	}{
+		"two replicas": {
+			chart: original, values: map[string]any{"replicas": 2},
+			reason: "each alert can end",
+		},
+		"one replica": {
+			chart: original, values: map[string]any{"replicas": 1}, out: []string{"EtcdOperatorOneReplica"},
+			reason: "one replica is what the user asks for",
+		},
+		"no replica": {
+			chart: original, values: map[string]any{"replicas": 0}, out: []string{"EtcdOperatorOneReplica"},
+			reason: "EtcdOperatorDown tells of it",
+		},
+		"one replica of another operator": {
+			chart: "etcd-backup-operator", values: map[string]any{"replicas": 1},
+			reason: "it has no such alert",
+		},
+		"collected by another PodMonitor": {
+			chart: original, values: map[string]any{"podMonitor": map[string]any{"create": false}},
+			reason: "Prometheus might collect the metrics without the chart's PodMonitor",
+		},
+		"some are disabled": {
+			chart: original, values: with(t, nil, "prometheusRule.disabled", []any{"EtcdPaused", "EtcdMembersDown"}), out: []string{"EtcdPaused", "EtcdMembersDown"},
+			reason: "of each group",
+		},
+		"one is disabled, with one replica": {
+			chart: original, values: with(t, map[string]any{"replicas": 1}, "prometheusRule.disabled", []any{"EtcdPaused"}), out: []string{"EtcdPaused", "EtcdOperatorOneReplica"},
+			reason: "both have their effect",
+		},
+		"what does not fit is disabled": {
+			chart: original, values: with(t, map[string]any{"replicas": 1}, "prometheusRule.disabled", []any{"EtcdOperatorOneReplica"}), out: []string{"EtcdOperatorOneReplica"},
+			reason: "it is an alert of the chart",
+		},
+		"a whole group is disabled": {
+			chart: "etcd-restore-operator", values: with(t, nil, "prometheusRule.disabled", []any{"EtcdRestoreOperatorDown", "EtcdRestoreOperatorNotLeading", "EtcdRestoreOperatorNotReconciling"}),
+			out:    []string{"EtcdRestoreOperatorDown", "EtcdRestoreOperatorNotLeading", "EtcdRestoreOperatorNotReconciling"},
+			reason: "a group without alerts has no use",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := map[string][]string{}
+			for group, alerts := range rulesOf(t, shipped["PrometheusRule/"+c.chart]) {
+				if left := slices.DeleteFunc(alerts, func(alert string) bool { return slices.Contains(c.out, alert) }); len(left) > 0 {
+					want[group] = left
+				}
+			}
+			rule := objects(t, c.chart, databases, with(t, c.values, "prometheusRule.create", true))[databases+"/PrometheusRule/"+c.chart]
+			if diff := cmp.Diff(want, rulesOf(t, rule)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUnknownAlertIsRefused: a chart refuses to switch off an alert that it does not have.
+func TestUnknownAlertIsRefused(t *testing.T) {
+	for _, alert := range []string{"EtcdPause", "EtcdRestoreFailed", ""} {
+		_, err := render(load(t, original), databases, with(t, nil, "prometheusRule.disabled", []any{"EtcdPaused", alert}))
+		if want := `prometheusRule.disabled: the chart etcd-operator has no alert "` + alert + `"`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", alert, err, want)
+		}
+	}
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// another is, of each value, one that is not the default.
+// another is, of each value, one that is not the default, or a function that returns it for a chart.
 var another = map[string]any{
 	"global.imageRegistry":       "mirror.example.com",
 	"global.imagePullSecrets":    []any{map[string]any{"name": "everywhere"}},
@@ -48,10 +48,14 @@ var another = map[string]any{
 	"podMonitor.members":         true,
 	"prometheusRule.create":      true,
 	"prometheusRule.labels":      map[string]any{"release": "prometheus"},
+	"prometheusRule.disabled":    func(chart string) any { return []any{downAlert[chart]} },
 	"grafanaDashboards.create":   true,
 	"grafanaDashboards.labels":   map[string]any{"dashboards": "all"},
 	"podDisruptionBudget.create": nil, // the opposite of its default
 }
+
+// downAlert is, of each chart, the alert that its operator does not run.
+var downAlert = map[string]string{original: "EtcdOperatorDown", "etcd-backup-operator": "EtcdBackupOperatorDown", "etcd-restore-operator": "EtcdRestoreOperatorDown"}
 
 // needs are the values without which another has no effect.
 var needs = map[string]map[string]any{
@@ -59,6 +63,7 @@ var needs = map[string]map[string]any{
 	"podMonitor.labels":          {"podMonitor": map[string]any{"create": true}},
 	"podMonitor.interval":        {"podMonitor": map[string]any{"create": true}},
 	"prometheusRule.labels":      {"prometheusRule": map[string]any{"create": true}},
+	"prometheusRule.disabled":    {"prometheusRule": map[string]any{"create": true}},
 	"grafanaDashboards.labels":   {"grafanaDashboards": map[string]any{"create": true}},
 }
 
@@ -72,6 +77,9 @@ func TestEachValue(t *testing.T) {
 				value, ok := another[v.Path]
 				if !ok {
 					t.Errorf("%s: the table has no row for it", v.Path)
+				}
+				if of, ok := value.(func(string) any); ok {
+					value = of(name)
 				}
 				if value == nil {
 					value = v.Default != "true"
@@ -98,9 +106,9 @@ func TestEachValue(t *testing.T) {
 	}
 }
 
-// isMonitoring says whether a line is of a rule or a dashboard, which TestMonitoring compares.
+// isMonitoring says whether a line adds a rule or a dashboard, which TestMonitoring compares.
 func isMonitoring(line string) bool {
-	return strings.Contains(line, " spec.groups[") || strings.Contains(line, "-dashboard data.")
+	return strings.HasPrefix(line, "+ ") && (strings.Contains(line, " spec.groups[") || strings.Contains(line, "-dashboard data."))
 }
 
 // TestSchemaRefuses: a value of the wrong type, and a name that is none.

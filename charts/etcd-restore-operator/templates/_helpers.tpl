@@ -104,3 +104,41 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- $_ := set $container "env" (concat $env .Values.env) -}}
 {{- toYaml $d -}}
 {{- end -}}
+
+{{/*
+The groups of the chart's alerts, without those that the user has disabled, and without the one that
+would fire for ever with a single replica.
+*/}}
+{{- define "etcd-operators.alerts" -}}
+{{- $disabled := .Values.prometheusRule.disabled | default list -}}
+{{- $out := ternary (append $disabled "EtcdOperatorOneReplica") $disabled (lt (int .Values.replicas) 2) -}}
+{{- $shipped := .Files.Get (printf "files/monitoring/%s-rules.yaml" .Chart.Name) | fromYaml -}}
+{{- $known := list -}}
+{{- $groups := list -}}
+{{- range $shipped.spec.groups -}}
+{{- $rules := list -}}
+{{- range .rules -}}
+{{- $known = append $known .alert -}}
+{{- if not (has .alert $out) -}}{{- $rules = append $rules . -}}{{- end -}}
+{{- end -}}
+{{- if $rules -}}{{- $groups = append $groups (set . "rules" $rules) -}}{{- end -}}
+{{- end -}}
+{{- range $disabled -}}
+{{- if not (has . $known) -}}{{- fail (printf "prometheusRule.disabled: the chart %s has no alert %q; docs/tasks/monitoring.md lists the alerts" $.Chart.Name .) -}}{{- end -}}
+{{- end -}}
+{{- toYaml $groups -}}
+{{- end -}}
+
+{{/*
+What a user must know who has the alerts of an operator, and not the chart's PodMonitor.
+  operator  its name
+  values    those of its chart
+  monitor   the value that creates the PodMonitor
+*/}}
+{{- define "etcd-operators.metricsNote" -}}
+{{- if and .values.prometheusRule.create (not .values.podMonitor.create) }}
+
+{{ .operator | replace "-" " " | title | replace " " "" }}Down fires unless your Prometheus collects the metrics of {{ .operator }}:
+set {{ .monitor }}, or create a PodMonitor of your own.
+{{- end }}
+{{- end -}}
