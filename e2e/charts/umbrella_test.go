@@ -2,6 +2,7 @@ package charts
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +51,34 @@ func TestUmbrella(t *testing.T) {
 				t.Errorf("-charts of the operators +umbrella: %s", cmp.Diff(nil, diff))
 			}
 		})
+	}
+}
+
+// TestWithoutDefinitions: crds.create=false leaves out the definitions, and the rules of admission that
+// belong to them, all of which Helm keeps in an upgrade that has them no more. It leaves out nothing else.
+func TestWithoutDefinitions(t *testing.T) {
+	all := map[string]any{}
+	for _, operator := range Operators {
+		all[operator] = with(t, nil, "crds.create", false)
+	}
+	for _, name := range append([]string{Umbrella}, Operators...) {
+		values := with(t, nil, "crds.create", false)
+		if name == Umbrella {
+			values = all
+		}
+		want := objects(t, name, databases, nil)
+		maps.DeleteFunc(want, func(_ string, u *unstructured.Unstructured) bool {
+			return u.GetAnnotations()["helm.sh/resource-policy"] == "keep"
+		})
+		got := objects(t, name, databases, values)
+		if diff := difference(flatten(t, want), flatten(t, got)); len(diff) > 0 {
+			t.Errorf("%s (-what Helm does not keep +without definitions): %s", name, cmp.Diff(nil, diff))
+		}
+		for key := range got {
+			if strings.Contains(key, "CustomResourceDefinition/") || strings.Contains(key, "ValidatingAdmission") {
+				t.Errorf("%s has %s without the definitions", name, key)
+			}
+		}
 	}
 }
 

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
+	"github.com/etcd-operators/etcd-operators/e2e/previous"
 )
 
 // umbrella is the chart of all operators, and its release.
@@ -17,64 +20,121 @@ const umbrella = "etcd-operators"
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	s := aNamespace(t, "restricted")
-	s.livesThroughHelm(s.umbrella())
+	h := s.isInstalledByHelm(s.umbrella())
+	h.upgrades()
+	h.isRemoved()
 }
 
 // TestUpdateOfCharts: it also does when the chart was that of the previous release, with its
-// images. It runs beside no other test: the chart takes the definitions back, which are
-// everybody's.
+// images, and on the way back to that chart without its definitions. It runs beside no other test:
+// the chart takes the definitions back, which are everybody's.
 func TestUpdateOfCharts(t *testing.T) {
 	s, before := afterARelease(t)
-	var values []string
+	var tags []string
 	for _, operator := range harness.Operators {
-		values = append(values, "--set", operator+".image.tag="+before.Version)
+		tags = append(tags, "--set", operator+".image.tag="+before.Version)
 	}
-	s.livesThroughHelm(before.Chart(), values...)
+	h := s.isInstalledByHelm(before.Chart(), tags...)
+	h.upgrades()
+	h.goesBack(before, tags)
+	h.isRemoved()
 }
 
-// livesThroughHelm: a cluster does, from the installation of all operators by a chart, through the
-// upgrade to this one, to its removal and the next installation.
-func (s *scene) livesThroughHelm(chart string, values ...string) {
+// helmed is a cluster whose operators Helm has installed, all by one chart.
+type helmed struct {
+	s       *scene
+	c       *cluster
+	w       *etcdClient
+	members map[types.UID]int32
+}
+
+// isInstalledByHelm installs all operators by a chart, and has one of them form a cluster.
+func (s *scene) isInstalledByHelm(chart string, values ...string) *helmed {
 	s.t.Helper()
 	s.helmInstalls(umbrella, chart, values...)
 	s.operatorsRun()
 	c := s.cluster("etcd", harness.Size(3))
 	c.settles(3, oneMinute)
-	members := c.restarts()
-	w := c.writes()
+	return &helmed{s: s, c: c, members: c.restarts(), w: c.writes()}
+}
 
+// upgrades moves to today's chart, with other values.
+func (h *helmed) upgrades() {
+	s := h.s
+	s.t.Helper()
 	_, err := env.Helm(s.ctx, s.ns, "upgrade", umbrella, s.umbrella(), "--set", "etcd-operator.replicas=1,etcd-operator.podLabels.team=storage,etcd-operator.resources.limits.memory=512Mi")
 	s.must(err)
 	s.operatorsRun()
 	if team := s.kubectl("get", "pods", "-l", "team=storage", "-o", "name"); strings.Count(team, "pod/") != 1 {
 		s.t.Errorf("after the upgrade etcd-operator's Pods are %q", team)
 	}
+	s.operatorsHaveTag("dev")
+	h.definitionIsTodays()
+	s.helmTests(umbrella)
+	h.c.settles(3, oneMinute)
+	h.c.isUnrestarted(h.members)
+}
+
+// goesBack moves to the chart of the previous release, and keeps today's definitions.
+func (h *helmed) goesBack(before *previous.Release, values []string) {
+	s := h.s
+	s.t.Helper()
 	for _, operator := range harness.Operators {
-		if image := s.kubectl("get", "deployment", operator, "-o", "jsonpath={.spec.template.spec.containers[0].image}"); !strings.HasSuffix(image, ":dev") {
-			s.t.Errorf("after the upgrade %s is %s", operator, image)
-		}
+		values = append(values, "--set", operator+".crds.create=false")
 	}
-	if of := s.kubectl("get", "crd", definition, "-o", `jsonpath={.metadata.labels.helm\.sh/chart}`); of != "etcd-operator-0.0.0-dev" {
-		s.t.Errorf("after the upgrade the definition is that of %q", of)
+	generation := s.kubectl("get", "crd", definition, "-o", "jsonpath={.metadata.generation}")
+	_, err := env.Helm(s.ctx, s.ns, append([]string{"upgrade", umbrella, before.Chart()}, values...)...)
+	s.must(err)
+	for _, operator := range harness.Operators {
+		s.kubectl("rollout", "status", "deployment/"+operator, "--timeout=3m")
+	}
+	s.operatorsHaveTag(before.Version)
+	h.definitionIsTodays()
+	if now := s.kubectl("get", "crd", definition, "-o", "jsonpath={.metadata.generation}"); now != generation {
+		s.t.Errorf("on the way back the definition has gone from generation %s to %s", generation, now)
 	}
 	s.helmTests(umbrella)
-	c.settles(3, oneMinute)
-	c.isUnrestarted(members)
+	h.c.settles(3, oneMinute)
+	h.c.isUnrestarted(h.members)
+	s.tell("the operators are those of %s", before.Version)
+}
 
+// isRemoved removes the release, and hands the cluster to the chart of etcd-operator alone.
+func (h *helmed) isRemoved() {
+	s := h.s
+	s.t.Helper()
 	s.must(env.UninstallRelease(s.ctx, s.ns, umbrella))
 	if left := s.kubectl("get", "deployment,role,rolebinding,serviceaccount,poddisruptionbudget", "-l", "app.kubernetes.io/managed-by=Helm", "-o", "name"); left != "" {
 		s.t.Errorf("helm uninstall has left %s", left)
 	}
 	s.kubectl("get", "crd", definition)
-	c.isUnrestarted(members)
-	w.noticed(aBlink)
+	h.c.isUnrestarted(h.members)
+	h.w.noticed(aBlink)
 	s.tell("the release is gone, and the cluster is there")
 
 	s.helmInstalls(harness.OperatorName, chartOf(harness.OperatorName))
 	s.within(oneMinute, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
-	c.resize(1)
-	c.settles(1, oneMinute)
-	w.lostNothing(1)
+	h.c.resize(1)
+	h.c.settles(1, oneMinute)
+	h.w.lostNothing(1)
+}
+
+// definitionIsTodays: the definition is the one of today's chart.
+func (h *helmed) definitionIsTodays() {
+	h.s.t.Helper()
+	if of := h.s.kubectl("get", "crd", definition, "-o", `jsonpath={.metadata.labels.helm\.sh/chart}`); of != "etcd-operator-0.0.0-dev" {
+		h.s.t.Errorf("the definition is that of %q", of)
+	}
+}
+
+// operatorsHaveTag: the image of each operator has it.
+func (s *scene) operatorsHaveTag(tag string) {
+	s.t.Helper()
+	for _, operator := range harness.Operators {
+		if image := s.kubectl("get", "deployment", operator, "-o", "jsonpath={.spec.template.spec.containers[0].image}"); !strings.HasSuffix(image, ":"+tag) {
+			s.t.Errorf("%s is %s, want tag %s", operator, image, tag)
+		}
+	}
 }
 
 // definition is the one of EtcdClusters.

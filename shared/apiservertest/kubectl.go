@@ -21,13 +21,19 @@ func Kubectl(t testing.TB, dir string, args ...string) (output []byte, err error
 			t.Fatalf("this test needs kubectl, in %s or in PATH: %v", assetsEnv, err)
 		}
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfigOf(config), kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(Context(t), kubectl, append([]string{"--kubeconfig", kubeconfig}, args...)...)
+	cmd := exec.CommandContext(Context(t), kubectl, append([]string{"--kubeconfig", Kubeconfig(t, config)}, args...)...)
 	cmd.Dir = dir
 	return cmd.CombinedOutput()
+}
+
+// Kubeconfig writes how to reach a server into a file, and returns its path.
+func Kubeconfig(t testing.TB, config *rest.Config) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfigOf(config), path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func kubeconfigOf(config *rest.Config) *clientcmdapi.Config {
