@@ -29,7 +29,7 @@ func everything(t *testing.T, name string) map[string]any {
 	t.Helper()
 	values := map[string]any{}
 	for _, v := range valuesOf(t, name) {
-		if v.typ() == "boolean" && v.Path != "clusterWide" {
+		if v.typ() == "boolean" && !strings.HasSuffix(v.Path, "clusterWide") {
 			values = with(t, values, v.Path, true)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/etcd-operators/etcd-operators/e2e/docs"
 )
 
 // TestUmbrella: it installs what the charts of the operators install, with the values that it
@@ -40,6 +42,27 @@ func TestUmbrella(t *testing.T) {
 			values: map[string]any{"operators": map[string]any{Operators[1]: false}, Operators[0]: map[string]any{"clusterWide": true}, Operators[2]: map[string]any{"clusterWide": true}},
 			of:     map[string]map[string]any{Operators[0]: {"clusterWide": true}, Operators[2]: {"clusterWide": true}},
 		},
+		"all, for all namespaces": {
+			values: map[string]any{"global": map[string]any{"clusterWide": true}},
+			of:     map[string]map[string]any{Operators[0]: {"clusterWide": true}, Operators[1]: {"clusterWide": true}, Operators[2]: {"clusterWide": true}},
+		},
+		"one for all namespaces, beside one for its own": {
+			values: map[string]any{"operators": map[string]any{Operators[2]: false}, Operators[0]: map[string]any{"clusterWide": true}, "global": map[string]any{"clusterWide": false}},
+			of:     map[string]map[string]any{Operators[0]: {"clusterWide": true}, Operators[1]: nil},
+		},
+		"all namespaces, twice": {
+			values: map[string]any{"operators": map[string]any{Operators[0]: false, Operators[1]: false}, Operators[2]: map[string]any{"clusterWide": true}, "global": map[string]any{"clusterWide": true}},
+			of:     map[string]map[string]any{Operators[2]: {"clusterWide": true}},
+		},
+		"all namespaces, with what follows from it": {
+			values: map[string]any{
+				"operators": map[string]any{Operators[1]: false, Operators[2]: false}, "global": map[string]any{"clusterWide": true},
+				Operators[0]: map[string]any{"networkPolicies": map[string]any{"create": true, "namespaces": []any{"shop"}}, "podMonitor": map[string]any{"members": true}},
+			},
+			of: map[string]map[string]any{Operators[0]: {
+				"clusterWide": true, "networkPolicies": map[string]any{"create": true, "namespaces": []any{"shop"}}, "podMonitor": map[string]any{"members": true},
+			}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]*unstructured.Unstructured{}
@@ -52,6 +75,43 @@ func TestUmbrella(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUmbrellaAsDocumented: the values that the page on installation shows are those of all operators.
+func TestUmbrellaAsDocumented(t *testing.T) {
+	values := map[string]any{}
+	unmarshal(t, shown(t, "# values.yaml of "+Umbrella+"\n"), &values)
+	want := map[string]*unstructured.Unstructured{}
+	for _, operator := range Operators {
+		own := with(t, values[operator].(map[string]any), "global", values["global"])
+		maps.Copy(want, objects(t, operator, databases, own))
+		for _, key := range []string{databases + "/PodMonitor/", databases + "/PrometheusRule/", "ClusterRole/"} {
+			if want[key+operator] == nil {
+				t.Errorf("there is no %s%s", key, operator)
+			}
+		}
+	}
+	if diff := difference(flatten(t, want), flatten(t, objects(t, Umbrella, databases, values))); len(diff) > 0 {
+		t.Errorf("-charts of the operators +umbrella: %s", cmp.Diff(nil, diff))
+	}
+}
+
+// shown is the block of a page that begins so.
+func shown(t *testing.T, begin string) string {
+	t.Helper()
+	pages, err := docs.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		for _, block := range page.Blocks {
+			if strings.HasPrefix(block.Text, begin) {
+				return block.Text
+			}
+		}
+	}
+	t.Fatalf("no page shows %q", begin)
+	return ""
 }
 
 // TestWithoutDefinitions: crds.create=false leaves out the definitions, and the rules of admission that
@@ -106,6 +166,7 @@ func TestUmbrellaDependsOnThese(t *testing.T) {
 	}
 	delete(values, "global.imageRegistry")
 	delete(values, "global.imagePullSecrets")
+	delete(values, "global.clusterWide")
 	for path := range values {
 		t.Errorf("%s: TestUmbrella has no row for it", path)
 	}
@@ -118,6 +179,8 @@ func TestUmbrellaRefuses(t *testing.T) {
 		"which operators":    {"operators": map[string]any{"backup": false}},
 		"of an operator":     {Operators[0]: map[string]any{"replica": 3}},
 		"of the wrong type":  {Operators[0]: map[string]any{"replicas": "three"}},
+		"scope at the top":   {"clusterWide": true},
+		"scope as a word":    {"global": map[string]any{"clusterWide": "yes"}},
 		"whether to install": {"operators": map[string]any{"etcd-operator": "yes"}},
 	} {
 		if _, err := render(load(t, Umbrella), databases, values); err == nil {

@@ -19,6 +19,7 @@ import (
 var another = map[string]any{
 	"global.imageRegistry":       "mirror.example.com",
 	"global.imagePullSecrets":    []any{map[string]any{"name": "everywhere"}},
+	"global.clusterWide":         true,
 	"clusterWide":                true,
 	"replicas":                   3,
 	"image.registry":             "registry.example.com",

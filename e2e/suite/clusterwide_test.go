@@ -35,11 +35,7 @@ func aClusterWideOperator(t *testing.T) *scene {
 // namespaces.
 func (s *scene) movesToHelm() {
 	s.t.Helper()
-	var values []string
-	for _, operator := range harness.Operators {
-		values = append(values, "--set", operator+".clusterWide=true")
-	}
-	s.helmInstalls(umbrella, s.umbrella(), values...)
+	s.helmInstalls(umbrella, s.umbrella(), "--set", "global.clusterWide=true")
 	s.operatorsRun()
 	for _, kind := range []string{"clusterrole", "clusterrolebinding"} {
 		for _, operator := range harness.Operators {

@@ -32,7 +32,7 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- range regexSplit "(?m)^---$" ($root.Files.Get (print "files/" .file)) -1 -}}
 {{- $o := fromYaml . -}}
 {{- if and $o.kind (or (not $.name) (eq $.name $o.metadata.name)) -}}
-{{- if and $root.Values.clusterWide (eq $o.metadata.name $root.Chart.Name) (has $o.kind (list "Role" "RoleBinding")) -}}
+{{- if and (or $root.Values.global.clusterWide $root.Values.clusterWide) (eq $o.metadata.name $root.Chart.Name) (has $o.kind (list "Role" "RoleBinding")) -}}
 {{- $_ := set $o "kind" (print "Cluster" $o.kind) -}}
 {{- if $o.roleRef -}}{{- $_ := set $o.roleRef "kind" "ClusterRole" -}}{{- end -}}
 {{- end -}}
@@ -92,7 +92,7 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- $_ := set $container "image" (include "etcd-operators.image" .) -}}
 {{- $_ := set $container "imagePullPolicy" .Values.image.pullPolicy -}}
 {{- $_ := set $container "resources" .Values.resources -}}
-{{- $_ := set $container "args" (concat $container.args (ternary (list "--cluster-wide") list .Values.clusterWide) .Values.extraArgs) -}}
+{{- $_ := set $container "args" (concat $container.args (ternary (list "--cluster-wide") list (or .Values.global.clusterWide .Values.clusterWide)) .Values.extraArgs) -}}
 {{- $replaced := list -}}
 {{- range .Values.env -}}{{- $replaced = append $replaced .name -}}{{- end -}}
 {{- $limit := include "etcd-operators.goMemoryLimit" . -}}
