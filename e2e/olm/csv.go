@@ -1,12 +1,14 @@
 package olm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -42,6 +44,7 @@ type csvSpec struct {
 	Maturity       string         `json:"maturity"`
 	MinKubeVersion string         `json:"minKubeVersion"`
 	Keywords       []string       `json:"keywords"`
+	Maintainers    []maintainer   `json:"maintainers"`
 	Provider       link           `json:"provider"`
 	Links          []link         `json:"links"`
 	Icon           []iconData     `json:"icon"`
@@ -54,6 +57,11 @@ type csvSpec struct {
 type link struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
+}
+
+type maintainer struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
 }
 
 type iconData struct {
@@ -171,6 +179,7 @@ func clusterServiceVersion(o *operator, s *sources) (*csv, error) {
 		"categories":     "Database",
 		"certified":      "false",
 		"containerImage": images[0].Image,
+		"createdAt":      s.created.UTC().Format(time.RFC3339),
 		"description":    s.chart.Description,
 		"repository":     repository,
 		"support":        "etcd-operators",
@@ -186,9 +195,10 @@ func clusterServiceVersion(o *operator, s *sources) (*csv, error) {
 			DisplayName:    o.displayName,
 			Description:    o.about + "\n\nIt serves the namespace that it is installed in. [Install with OLM](" + page + ") has the steps, the rights, and what OLM does not bring.\n",
 			Version:        s.version(),
-			Maturity:       "alpha",
+			Maturity:       maturity(s.version()),
 			MinKubeVersion: oldest,
 			Keywords:       s.chart.Keywords,
+			Maintainers:    maintainers(&s.chart),
 			Provider:       link{Name: "etcd-operators", URL: repository},
 			Links:          []link{{Name: "Install with OLM", URL: page}, {Name: "Documentation", URL: repository + "/tree/main/docs"}, {Name: "Changes", URL: repository + "/blob/main/CHANGELOG.md"}},
 			Icon:           []iconData{{Data: base64.StdEncoding.EncodeToString(s.icon), MediaType: "image/svg+xml"}},
@@ -198,6 +208,19 @@ func clusterServiceVersion(o *operator, s *sources) (*csv, error) {
 			RelatedImages:  images,
 		},
 	}, nil
+}
+
+// maintainerAddress is in GitHub's form for who gives no address. It takes no mail:
+// SECURITY.md says how to reach the maintainers.
+const maintainerAddress = "etcd-operators@users.noreply.github.com"
+
+// maintainers are those of the chart. Catalogs want an address of each.
+func maintainers(c *chart) []maintainer {
+	var all []maintainer
+	for _, m := range c.Maintainers {
+		all = append(all, maintainer{Name: m.Name, Email: cmp.Or(m.Email, maintainerAddress)})
+	}
+	return all
 }
 
 // installModes are those that an operator with these arguments supports: it serves the one

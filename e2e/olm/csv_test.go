@@ -7,21 +7,94 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net/mail"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	shared "github.com/etcd-operators/etcd-operators/shared/operator"
 )
+
+// TestMaturity: a bundle does not call a release immature that others rely on, nor a version before one mature.
+func TestMaturity(t *testing.T) {
+	for tag, want := range map[string]string{
+		"dev": "alpha", "v0.1.0-alpha.1": "alpha", "v0.9.0-rc.1": "alpha",
+		"v0.1.0": "beta", "v0.12.3": "beta", "v1.0.0-rc.1": "beta", "v10.1.0-beta.2": "beta",
+		"v1.0.0": "stable", "v1.2.3": "stable", "v10.0.0": "stable",
+	} {
+		for _, o := range operators {
+			if got := csvOf(t, &o, tag, time.Time{}).Spec.Maturity; got != want {
+				t.Errorf("%s %s is %q, want %q", o.name, tag, got, want)
+			}
+		}
+	}
+}
+
+// TestCreatedAt: a bundle tells when its release was made, and one of no release the same time always.
+func TestCreatedAt(t *testing.T) {
+	for _, o := range operators {
+		at := time.Date(2027, 1, 2, 3, 4, 5, 0, time.FixedZone("east", 3600))
+		if got, want := csvOf(t, &o, "v1.2.3", at).Metadata.Annotations["createdAt"], "2027-01-02T02:04:05Z"; got != want {
+			t.Errorf("%s was created at %q, want %q", o.name, got, want)
+		}
+		if got, want := readCSV(t, o.name).Metadata.Annotations["createdAt"], "1970-01-01T00:00:00Z"; got != want {
+			t.Errorf("the development bundle of %s was created at %q, want %q", o.name, got, want)
+		}
+	}
+}
+
+// csvOf is the ClusterServiceVersion of a version, by the tag of its image.
+func csvOf(t *testing.T, o *operator, tag string, created time.Time) *csv {
+	t.Helper()
+	s, err := readSources(root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tag, s.created = tag, created
+	c, err := clusterServiceVersion(o, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestMaintainers: they are those of the chart of the same operator, with an address each.
+func TestMaintainers(t *testing.T) {
+	for _, o := range operators {
+		text, err := os.ReadFile(filepath.Join(root, "charts", o.name, "Chart.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var about struct{ Maintainers []struct{ Name string } }
+		if err := yaml.Unmarshal(text, &about); err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		for _, m := range about.Maintainers {
+			want = append(want, m.Name)
+		}
+		for _, m := range readCSV(t, o.name).Spec.Maintainers {
+			got = append(got, m.Name)
+			if address, err := mail.ParseAddress(m.Email); err != nil || address.Address != m.Email {
+				t.Errorf("%s: the address of %s is %q: %v", o.name, m.Name, m.Email, err)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(got) == 0 {
+			t.Errorf("%s (-chart +bundle):\n%s", o.name, diff)
+		}
+	}
+}
 
 // TestInstallModes: a bundle supports the namespaces that its operator looks at when it is
 // started as the bundle says, and no others.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -38,6 +39,8 @@ type sources struct {
 	examples []map[string]any
 	chart    chart
 	icon     []byte
+	// created is when the release was made.
+	created time.Time
 	// scorecardImage runs operator-framework's checks in a cluster.
 	scorecardImage string
 }
@@ -48,6 +51,7 @@ type chart struct {
 	KubeVersion string            `json:"kubeVersion"`
 	Keywords    []string          `json:"keywords"`
 	Annotations map[string]string `json:"annotations"`
+	Maintainers []maintainer      `json:"maintainers"`
 }
 
 // version is that of the bundle: the tag of the image if that is a release, as in the charts.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // program is one of bin/, by its absolute path.
@@ -41,6 +42,7 @@ func TestMistakesAreFound(t *testing.T) {
 		"a name without a version":       {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "name: etcd-operator.v", with: "name: etcd-operator-", want: "naming convention"},
 		"no mode of installation":        {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "- supported: true", with: "- supported: false", want: "none of InstallModeTypes are supported"},
 		"a level that does not exist":    {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "capabilities: Seamless Upgrades", with: "capabilities: Perfect", want: "Perfect"},
+		"a maintainer without address":   {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "email: etcd-operators@users.noreply.github.com", with: "email: etcd-operators", want: "csv.Spec.Maintainers email etcd-operators is invalid"},
 		"no request for memory":          {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: "requests:", with: "claims: []\n                  x:", want: "resource requests"},
 		"a definition of another kind":   {file: "manifests/etcd.database.coreos.com_etcdclusters.yaml", old: "kind: EtcdCluster\n", with: "kind: EtcdOther\n", want: "not found in bundle"},
 		"an unknown field in a sample":   {file: "manifests/etcd-operator.clusterserviceversion.yaml", old: `"version": "3.6.16"`, with: `"versoin": "3.6.16"`, want: "unknown field"},
@@ -100,16 +102,7 @@ func TestCatalog(t *testing.T) {
 func TestUpdates(t *testing.T) {
 	for tag, want := range map[string]string{"v1.2.3": "<1.2.3", "v1.2.3-rc.1": "<1.2.3-rc.1", "dev": ""} {
 		for _, o := range operators {
-			s, err := readSources(root, &o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.tag = tag
-			c, err := clusterServiceVersion(&o, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := c.Metadata.Annotations["olm.skipRange"]; got != want {
+			if got := csvOf(t, &o, tag, time.Time{}).Metadata.Annotations["olm.skipRange"]; got != want {
 				t.Errorf("%s %s is updated to from %q, want %q", o.name, tag, got, want)
 			}
 		}

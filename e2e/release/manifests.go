@@ -94,7 +94,8 @@ func (b *build) replace(file, old, with string) error {
 
 // generate makes what is generated from the manifests anew, and gives all the commit's time.
 func (b *build) generate() error {
-	for _, generate := range []func(string) (map[string]string, error){charts.Generate, olm.Generate} {
+	bundles := func(root string) (map[string]string, error) { return olm.GenerateAt(root, b.time) }
+	for _, generate := range []func(string) (map[string]string, error){charts.Generate, bundles} {
 		made, err := generate(b.source)
 		if err != nil {
 			return err

@@ -156,7 +156,7 @@ func carryTheVersion(t *testing.T, b *build) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"image: " + want, "name: " + operator + ".v1.2.3-rc.1", "version: 1.2.3-rc.1"} {
+		for _, part := range []string{"image: " + want, "name: " + operator + ".v1.2.3-rc.1", "version: 1.2.3-rc.1", "maturity: beta", "createdAt: \"2023-11-14T22:13:20Z\""} {
 			if !bytes.Contains(text, []byte(part)) {
 				t.Errorf("the bundle of %s does not say %s", operator, part)
 			}
