@@ -169,7 +169,7 @@ func (u *user) helm(namespace string, image func(string) string, at chartOf, nam
 				args := append([]string{"install", name}, at(t, name)...)
 				args = append(args, "--namespace", namespace, "--create-namespace", "--wait")
 				if namespace == home {
-					args = append(args, "--set", everywhere(name))
+					args = append(args, "--set", "global.clusterWide=true")
 				}
 				u.runsHelm(t, args...)
 				u.runsHelm(t, "test", name, "--namespace", namespace)
@@ -185,18 +185,6 @@ func (u *user) helm(namespace string, image func(string) string, at chartOf, nam
 			u.kubectl(t, "delete", "namespace", namespace)
 		},
 	}
-}
-
-// everywhere is the value of a chart by which operators manage all namespaces.
-func everywhere(chart string) string {
-	if chart != charts.Umbrella {
-		return "clusterWide=true"
-	}
-	var values []string
-	for _, operator := range charts.Operators {
-		values = append(values, operator+".clusterWide=true")
-	}
-	return strings.Join(values, ",")
 }
 
 // plugin is that of the release, which takes its files from where they are published: here, from a server of the test.
