@@ -229,7 +229,8 @@ func TestMetrics(t *testing.T) {
 		`time() - a > 2 * 86400`:                                 `time() - a`,
 		`a / (b > 0) > 0.95`:                                     `a / (b)`,
 		`a / b < 0.5 and a > 104857600`:                          `a / b and a`,
-		`sum(up) < (count(up) + 1) / 2`:                          `sum(up) < (count(up) + 1) / 2`,
+		`sum(up) < (count(up) + 1) / 2`:                          `sum(up) < bool (count(up) + 1) / 2`,
+		"min(a)\n< min(b / 4)":                                   "min(a)\n< bool min(b / 4)",
 		`predict_linear(a[4h], 4 * 3600) / (b > 0) > 1 unless c`: `predict_linear(a[4h], 4 * 3600) / (b) unless c`,
 	} {
 		if got := Observed(query); got != want {

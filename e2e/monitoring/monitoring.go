@@ -108,6 +108,7 @@ var (
 	number     = regexp.MustCompile(`\b\d[\w.]*`)
 	word       = regexp.MustCompile(`[a-zA-Z_]\w*`)
 	matcher    = regexp.MustCompile(`([a-zA-Z_]\w*)\s*(?:=~|!~|!=|=)`)
+	comparison = regexp.MustCompile(`\s(?:==|!=|<=|>=|<|>)\s`)
 	threshold  = regexp.MustCompile(`\s*(?:==|!=|<=|>=|<|>)\s*\d[\d.]*(?:\s*\*\s*\d[\d.]*)*`)
 )
 
@@ -141,5 +142,8 @@ func Matched(query string) map[string][]string {
 	return all
 }
 
-// Observed is a query without its thresholds: what an alert looks at, whether all is well or not.
-func Observed(query string) string { return threshold.ReplaceAllString(query, "") }
+// Observed is a query without its thresholds: what an alert looks at, whether all is well or not. Where it compares
+// two things, both are looked at.
+func Observed(query string) string {
+	return comparison.ReplaceAllString(threshold.ReplaceAllString(query, ""), "${0}bool ")
+}

@@ -150,7 +150,6 @@ func (p *prometheus) exposesAll() {
 // notAnswered are the queries that might have no answer while all is well, with the reason. Besides
 // them, those that ask for a metric of notExposed, or for a condition that is not there, have none.
 var notAnswered = map[string]string{
-	"EtcdInsufficientMembers":              "enough members are up",
 	"EtcdOperatorDown":                     "etcd-operator runs",
 	"EtcdOperatorNotReconciling":           "etcd-operator reconciles",
 	"EtcdOperatorActionsFailing":           "no action has failed",
