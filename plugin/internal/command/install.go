@@ -58,7 +58,7 @@ func (a *App) install() *cobra.Command {
 		Use: "install", Short: "Install or update the operators", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
 		Long: `Install or update the operators, with their CustomResourceDefinitions and Roles: for one namespace, or
 for all. A released plugin installs the files of its release, which pin the images by digest. A branch
-is installed from the folder deploy of the repository, as kubectl apply -k does; this needs git.
+is installed from the folder deploy of the repository, as by kubectl and its flag -k; this needs git.
 An installation by Helm is updated by Helm.`,
 		Example: example("install -n databases", "install --cluster-wide --operators etcd-operator,etcd-backup-operator,etcd-restore-operator",
 			"install --ref v1.2.3 --registry registry.example.com/etcd-operators",
@@ -268,7 +268,7 @@ func download(ctx context.Context, url string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{CheckRedirect: staysEncrypted}).Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +281,20 @@ func download(ctx context.Context, url string) ([]byte, error) {
 		return nil, fmt.Errorf("get %s: %w", url, err)
 	}
 	return data, nil
+}
+
+// maxRedirects is Go's own limit.
+const maxRedirects = 10
+
+// staysEncrypted follows no redirect from https to http: what is downloaded grants rights.
+func staysEncrypted(to *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	if via[len(via)-1].URL.Scheme == "https" && to.URL.Scheme != "https" {
+		return fmt.Errorf("it redirects from https to %s", to.URL)
+	}
+	return nil
 }
 
 // plan says what is applied.

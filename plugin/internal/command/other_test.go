@@ -432,3 +432,29 @@ func TestInstallTakesNothingAway(t *testing.T) {
 		})
 	}
 }
+
+// A download follows redirects, but to no address that anybody on the way could answer for.
+func TestStaysEncrypted(t *testing.T) {
+	for reason, c := range map[string]struct {
+		from, to string
+		before   int
+		follows  bool
+	}{
+		"GitHub leads to its store":     {from: "https://github.com", to: "https://objects.example.com", follows: true},
+		"a server leads to plain HTTP":  {from: "https://github.com", to: "http://objects.example.com"},
+		"a mirror without certificates": {from: "http://mirror", to: "http://store", follows: true},
+		"round and round":               {from: "https://github.com", to: "https://github.com", before: maxRedirects},
+	} {
+		request := func(url string) *http.Request {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		via := slices.Repeat([]*http.Request{request(c.from)}, c.before+1)
+		if err := staysEncrypted(request(c.to), via); (err == nil) != c.follows {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+}
