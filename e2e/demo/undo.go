@@ -18,6 +18,9 @@ const (
 	undone   = name + "-undo"
 )
 
+// surelyAfter is how long after a write a restore by time surely has it: see docs/tasks/point-in-time.md.
+const surelyAfter = 3 * time.Second
+
 // record has every change recorded from now on, one that comes after the snapshot among them.
 func (s *stage) record(ctx context.Context) error {
 	s.say.chapter("Record every change in the same store")
@@ -33,11 +36,11 @@ func (s *stage) record(ctx context.Context) error {
 	if err := s.etcdctl(ctx, "put", "after-the-snapshot", "recorded"); err != nil {
 		return err
 	}
-	s.second = time.Now().UTC().Truncate(time.Second).Add(time.Second)
+	s.second = time.Now().UTC().Truncate(time.Second).Add(surelyAfter)
 	return nil
 }
 
-// mistake deletes every key of the healthy cluster, in a later second than that of the last write. It keeps what the
+// mistake deletes every key of the healthy cluster, some seconds after the last write. It keeps what the
 // cluster held before.
 func (s *stage) mistake(ctx context.Context) (err error) {
 	s.say.chapter("Mistake: delete every key of a healthy cluster")
