@@ -20,7 +20,11 @@ func TestAirGapped(t *testing.T) {
 	s := aNamespace(t, "restricted")
 	r, err := env.StartRegistry(s.ctx, registry, user, password)
 	s.must(err)
-	t.Cleanup(func() { _ = r.Stop() })
+	t.Cleanup(func() {
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	s.must(r.Mirror(s.ctx))
 	s.tell("%s has the images", registry)
 	s.kubectl("create", "secret", "docker-registry", "registry", "--docker-server="+registry, "--docker-username="+user, "--docker-password="+password)

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -51,9 +52,11 @@ func TestPluginInDisasters(t *testing.T) {
 	if next := forward.leadsTo(); next == lost {
 		t.Errorf("the port-forward leads to %s, which was lost", lost)
 	}
-	status.shows("2/3 members serve")
 	c.settles(3, oneMinute)
-	status.shows("3/3 members serve")
+	p.runs("pause", c.Name)
+	status.shows("Operator", "Paused")
+	p.runs("resume", c.Name)
+	status.shows("Operator", "UpToDate")
 	events.shows("RestartingMember", lost)
 	logs.shows(lost, "starting an etcd server")
 	for _, r := range []*running{forward, status, events, logs} {
@@ -115,34 +118,56 @@ func TestPluginInDisasters(t *testing.T) {
 
 // running is a command of kubectl etcd that goes on until it is ended.
 type running struct {
-	s      *scene
-	call   string
-	cmd    *exec.Cmd
-	stdout *bufio.Scanner
+	s    *scene
+	call string
+	cmd  *exec.Cmd
+	// lines are what it prints, until it ends; complaints are of its standard error.
+	lines      chan string
+	complaints *bytes.Buffer
 }
 
 // starts starts one.
 func (p plugin) starts(command string, args ...string) *running {
 	p.s.t.Helper()
-	cmd := p.command(p.s.ctx, command, args...)
-	stdout, err := cmd.StdoutPipe()
+	r := &running{
+		s: p.s, call: strings.Join(append([]string{command}, args...), " "), cmd: p.command(p.s.ctx, command, args...),
+		lines: make(chan string), complaints: &bytes.Buffer{},
+	}
+	stdout, err := r.cmd.StdoutPipe()
 	p.s.must(err)
-	p.s.must(cmd.Start())
-	return &running{s: p.s, call: strings.Join(append([]string{command}, args...), " "), cmd: cmd, stdout: bufio.NewScanner(stdout)}
+	r.cmd.Stderr = r.complaints
+	p.s.must(r.cmd.Start())
+	go func() {
+		defer close(r.lines)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			select {
+			case r.lines <- scanner.Text():
+			case <-p.s.ctx.Done():
+				return
+			}
+		}
+	}()
+	return r
 }
 
 // shows awaits its next line that has all words.
-func (r *running) shows(words ...string) (line string) {
+func (r *running) shows(words ...string) string {
 	r.s.t.Helper()
-	for r.stdout.Scan() {
-		line = r.stdout.Text()
-		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
-			r.s.tell("kubectl etcd %s says: %s", r.call, line)
-			return line
+	limit := time.After(twoMinutes)
+	for {
+		select {
+		case line, isOpen := <-r.lines:
+			if !isOpen {
+				r.s.t.Fatalf("kubectl etcd %s has ended without a line with %q: %v\n%s", r.call, words, r.cmd.Wait(), r.complaints)
+			}
+			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
+				r.s.tell("kubectl etcd %s says: %s", r.call, line)
+				return line
+			}
+		case <-limit:
+			r.s.t.Fatalf("kubectl etcd %s shows no line with %q within %s", r.call, words, twoMinutes)
 		}
 	}
-	r.s.t.Fatalf("kubectl etcd %s has ended without a line with %q: %v", r.call, words, r.cmd.Wait())
-	return ""
 }
 
 // leadsTo awaits the next member that a port-forward names, through which etcd answers then.
@@ -172,7 +197,7 @@ func (r *running) leadsTo() (member string) {
 func (r *running) ends() {
 	r.s.t.Helper()
 	r.s.must(r.cmd.Process.Signal(os.Interrupt))
-	for r.stdout.Scan() { // what it has still to say
+	for range r.lines { // what it has still to say
 	}
 	r.s.must(r.cmd.Wait())
 }
