@@ -33,8 +33,9 @@ type Bar struct {
 	begun   time.Time
 
 	mu sync.Mutex
-	// what is built now.
-	what string
+	// what is built now, and ordinal is which of the builds it is, from 1 on.
+	what    string
+	ordinal int
 	// total is 0 until it is known; told is the tenth that was told last, drawn when a terminal was.
 	done, total, told int
 	drawn             time.Time
@@ -97,6 +98,7 @@ func (b *Bar) begin(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.what = what
+	b.ordinal++
 }
 
 // expect says how many packages there are in all.
@@ -150,7 +152,7 @@ func (b *Bar) state() string {
 	part := float64(b.done) / float64(b.total)
 	took := b.now().Sub(b.begun)
 	said := fmt.Sprintf("%d %%%s after %s", b.done*100/b.total, b.ofAll(" of all"), took.Round(time.Second))
-	if b.done == b.total {
+	if b.done == b.total && b.ordinal >= len(b.builds) {
 		return said + ", linking"
 	}
 	if part < least {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -25,6 +26,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/localkube/image"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 )
+
+// registryTimeout bounds how long localkube's own lock may be waited for, which other commands hold.
+const registryTimeout = 5 * time.Minute
 
 // Registry is a registry that takes nobody without its credentials, if it has some. Its images are in memory.
 type Registry struct {
@@ -64,9 +68,9 @@ func (e *Env) StartRegistry(ctx context.Context, as, user, password string) (*Re
 	return r, nil
 }
 
-// Stop ends it. The nodes look for its name again where that is.
+// Stop ends it. Nodes resolve its name by DNS again.
 func (r *Registry) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), killDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), registryTimeout)
 	defer cancel()
 	return errors.Join(r.env.Local.registry(ctx, r.as), r.server.Close())
 }

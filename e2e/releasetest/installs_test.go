@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,19 +21,21 @@ import (
 const (
 	// startTimeout bounds the start of Kubernetes with what is not built yet, and stopTimeout its end.
 	startTimeout, stopTimeout = time.Hour, 2 * time.Minute
-	// waitTimeout is how long kubectl waits for one thing.
+	// wayTimeout bounds one way to install, which takes a minute or two, and waitTimeout is how long kubectl
+	// waits for one thing.
+	wayTimeout  = 15 * time.Minute
 	waitTimeout = "--timeout=4m"
 )
 
 const (
 	// home is where operators of all namespaces are, and databases where users have their clusters.
 	home, databases = harness.ClusterWideNamespace, "databases"
-	// ours names what belongs to no namespace and is the operators'.
-	ours = "etcd"
 )
 
-// user has a release and a Kubernetes, on which nothing of it is.
+// user has a release, and a Kubernetes without any of it.
 type user struct {
+	// ctx ends with the way that is gone.
+	ctx context.Context
 	// root is the repository, source a clone of the released commit, and dir the folder of the release.
 	root, source, dir string
 	env               *harness.Env
@@ -51,8 +55,9 @@ type way struct {
 	image func(operator string) string
 }
 
-// installs: a Kubernetes that takes a registry with the release for that of the project gets the operators
-// in each way that the docs have. They form a cluster, back it up and restore it, and can be removed.
+// installs: a Kubernetes that takes a registry with the release for that of the project gets the operators by its
+// manifests, charts and plugin, and by the charts of a clone. They form a cluster, back it up and restore it, and are
+// removed. It ends with the first way that fails: those after it would find what that has left.
 func installs(t *testing.T, root, source, dir string) {
 	u := &user{root: root, source: source, dir: dir, digests: map[string]string{}}
 	u.startsKubernetes(t)
@@ -60,20 +65,25 @@ func installs(t *testing.T, root, source, dir string) {
 	server := httptest.NewServer(http.StripPrefix(folder, http.FileServer(http.Dir(dir))))
 	t.Cleanup(server.Close)
 	u.downloads = server.URL + folder
-	plugin := filepath.Join(unpacked(t, filepath.Join(dir, "kubectl-etcd_linux_amd64.tar.gz")), "kubectl-etcd")
-	for name, w := range map[string]way{
-		"manifests":                        u.manifests("default", ".yaml"),
-		"manifests, for all namespaces":    u.manifests(home, "-cluster-wide.yaml"),
-		"charts of the registry":           u.helm(databases, u.pinned, u.inRegistry, charts.Operators...),
-		"chart of all of the registry":     u.helm(databases, u.pinned, u.inRegistry, charts.Umbrella),
-		"charts, for all namespaces":       u.helm(home, u.pinned, u.asFile, charts.Operators...),
-		"chart of all, for all namespaces": u.helm(home, u.pinned, u.asFile, charts.Umbrella),
-		"charts of a clone":                u.helm(databases, u.built, u.inClone, charts.Operators...),
-		"chart of all of a clone":          u.helm(databases, u.built, u.inClone, charts.Umbrella),
-		"kubectl etcd":                     u.plugin(plugin, databases),
-		"kubectl etcd, for all namespaces": u.plugin(plugin, home),
+	plugin := filepath.Join(unpacked(t, filepath.Join(dir, "kubectl-etcd_linux_"+runtime.GOARCH+".tar.gz")), "kubectl-etcd")
+	for _, w := range []struct {
+		name string
+		way
+	}{
+		{"manifests", u.manifests("default", ".yaml")},
+		{"manifests, for all namespaces", u.manifests(home, "-cluster-wide.yaml")},
+		{"charts of the registry", u.helm(databases, u.pinned, u.inRegistry, charts.Operators...)},
+		{"chart of all of the registry", u.helm(databases, u.pinned, u.inRegistry, charts.Umbrella)},
+		{"charts, for all namespaces", u.helm(home, u.pinned, u.asFile, charts.Operators...)},
+		{"chart of all, for all namespaces", u.helm(home, u.pinned, u.asFile, charts.Umbrella)},
+		{"charts of a clone", u.helm(databases, u.built, u.inClone, charts.Operators...)},
+		{"chart of all of a clone", u.helm(databases, u.built, u.inClone, charts.Umbrella)},
+		{"kubectl etcd", u.plugin(plugin, databases)},
+		{"kubectl etcd, for all namespaces", u.plugin(plugin, home)},
 	} {
-		t.Run(name, func(t *testing.T) { u.installs(t, w) })
+		if !t.Run(w.name, func(t *testing.T) { u.installs(t, w.way) }) {
+			return
+		}
 	}
 }
 
@@ -93,6 +103,9 @@ func (u *user) startsKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if env.StaysUp() {
+		t.Fatal("this test deletes all EtcdClusters and their definition: run make clean, and unset KUBECONFIG and KEEP")
+	}
 	u.env = env
 	r, err := env.StartRegistry(ctx, "ghcr.io", "", "")
 	if err != nil {
@@ -109,7 +122,7 @@ func (u *user) startsKubernetes(t *testing.T) {
 	}
 	for _, ref := range refs {
 		repository, digest, _ := strings.Cut(ref, "@")
-		u.digests[filepath.Base(repository)] = digest
+		u.digests[strings.TrimPrefix(repository, r.Addr+"/etcd-operators/")] = digest
 	}
 	u.charts = "oci://" + r.Addr + "/etcd-operators/charts"
 }
@@ -123,20 +136,23 @@ func (u *user) built(operator string) string { return "ghcr.io/etcd-operators/" 
 
 // manifests are the files of the release.
 func (u *user) manifests(namespace, suffix string) way {
-	each := func(t *testing.T, verb ...string) {
-		for _, operator := range harness.Operators {
-			u.kubectl(t, append(verb, "-f", filepath.Join(u.dir, operator+suffix))...)
-		}
-	}
+	file := func(operator string) string { return filepath.Join(u.dir, operator+suffix) }
 	return way{
 		namespace: namespace, image: u.pinned,
-		install: func(t *testing.T) { each(t, "apply") },
+		install: func(t *testing.T) {
+			for _, operator := range harness.Operators {
+				u.kubectl(t, "apply", "-f", file(operator))
+			}
+		},
 		uninstall: func(t *testing.T) {
 			const one = harness.RestoreOperatorName
-			u.kubectl(t, "delete", "-f", filepath.Join(u.dir, one+suffix), "-l", "app.kubernetes.io/name="+one)
+			u.kubectl(t, "delete", "-f", file(one), "-l", "app.kubernetes.io/name="+one)
 			u.kubectl(t, "get", "deployment/etcd-operator", "deployment/etcd-backup-operator", "--namespace", namespace)
 			u.kubectl(t, "get", "etcdrs", "--all-namespaces") // the kind is still served
-			each(t, "delete", "--ignore-not-found")           // those of all namespaces have one namespace together
+			for _, operator := range slices.Backward(harness.Operators) {
+				u.kubectl(t, "delete", "--ignore-not-found", "-f", file(operator)) // those of all namespaces share one
+			}
+			u.kubectl(t, "delete", "--ignore-not-found", "lease", "etcd-operator", "etcd-backup-operator", "etcd-restore-operator")
 		},
 	}
 }
@@ -210,7 +226,7 @@ func (u *user) plugin(program, namespace string) way {
 			if err := os.WriteFile(file, []byte(with(t, "--print")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			u.kubectl(t, "delete", "-f", file)
+			u.kubectl(t, "delete", "--ignore-not-found", "-f", file)
 			if namespace != home {
 				u.kubectl(t, "delete", "namespace", namespace)
 			}
@@ -220,6 +236,20 @@ func (u *user) plugin(program, namespace string) way {
 
 // installs goes one way from its beginning to its end.
 func (u *user) installs(t *testing.T, w way) {
+	ctx, cancel := context.WithTimeout(t.Context(), wayTimeout)
+	defer cancel()
+	u.ctx = ctx
+	namespace, annotation := w.namespace, "example=plain"
+	if w.namespace == home {
+		namespace, annotation = databases, "etcd.database.coreos.com/scope=clusterwide"
+	}
+	t.Cleanup(func() {
+		for _, of := range []string{namespace, w.namespace} {
+			if t.Failed() {
+				t.Log(u.env.Dump(of, filepath.Join(u.root, "out", "e2e", "failures", "installs", of)))
+			}
+		}
+	})
 	w.install(t)
 	for _, operator := range harness.Operators {
 		u.kubectl(t, "wait", "--namespace", w.namespace, "--for=condition=Available", waitTimeout, "deployment/"+operator)
@@ -228,18 +258,28 @@ func (u *user) installs(t *testing.T, w way) {
 			t.Errorf("%s runs %s, want %s", operator, got, want)
 		}
 	}
-	namespace, annotation := w.namespace, "example=plain"
-	if w.namespace == home {
-		namespace, annotation = databases, "etcd.database.coreos.com/scope=clusterwide"
+	if namespace != w.namespace {
 		u.kubectl(t, "create", "namespace", namespace)
 	}
+	u.works(t, namespace, annotation)
+	if namespace != w.namespace {
+		u.kubectl(t, "delete", "namespace", namespace)
+	}
+	w.uninstall(t)
+	u.kubectl(t, "wait", "--for=delete", waitTimeout, "pod", "--namespace", "default", "-l", "app.kubernetes.io/part-of=etcd-operators")
+	u.hasNothing(t)
+}
+
+// works: a cluster forms, is backed up to a volume and restored from there, and all of it is deleted.
+func (u *user) works(t *testing.T, namespace, annotation string) {
+	t.Helper()
 	for _, step := range []struct{ example, condition, object string }{
 		{"cluster.yaml", "Available", "etcd/example"},
 		{"backup-pvc.yaml", "Complete", "etcdbk/example-pvc"},
 		{"restore-pvc.yaml", "Complete", "etcdrs/example-from-pvc"},
 	} {
 		example := u.kubectl(t, "annotate", "--local", "-f", filepath.Join(u.source, "examples", step.example), annotation, "-o", "yaml")
-		if out, err := u.env.Kubectl.Apply(t.Context(), namespace, example); err != nil {
+		if out, err := u.env.Kubectl.Apply(u.ctx, namespace, example); err != nil {
 			t.Fatalf("apply %s: %v\n%s", step.example, err, out)
 		}
 		u.kubectl(t, "wait", "--namespace", namespace, "--for=condition="+step.condition, waitTimeout, step.object)
@@ -247,31 +287,29 @@ func (u *user) installs(t *testing.T, w way) {
 	for _, kind := range []string{"etcdrs", "etcdbk", "etcd", "pvc"} {
 		u.kubectl(t, "delete", kind, "--all", "--namespace", namespace, waitTimeout)
 	}
-	if namespace != w.namespace {
-		u.kubectl(t, "delete", "namespace", namespace)
-	}
-	w.uninstall(t)
-	u.hasNothing(t)
 }
 
-// hasNothing: nothing of the operators is left that would be in the way of the next installation.
+// hasNothing: nothing of the operators is left that belongs to no namespace, nor in the namespace default.
 func (u *user) hasNothing(t *testing.T) {
 	t.Helper()
-	for _, kind := range []string{"crd", "clusterrole", "clusterrolebinding", "validatingadmissionpolicy", "validatingadmissionpolicybinding", "namespace"} {
-		for _, name := range strings.Fields(u.kubectl(t, "get", kind, "-o", "name")) {
-			if strings.Contains(name, ours) {
+	isOurs := func(name string) bool {
+		return strings.Contains(name, "etcd") || strings.Contains(name, "example") || strings.HasSuffix(name, "/"+databases)
+	}
+	for _, kinds := range []string{
+		"crd,clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,namespace",
+		"deployment,role,rolebinding,serviceaccount,poddisruptionbudget,pod,service,secret,configmap,lease,pvc,job",
+	} {
+		for _, name := range strings.Fields(u.kubectl(t, "get", kinds, "--namespace", "default", "-o", "name")) {
+			if isOurs(name) {
 				t.Errorf("%s is left", name)
 			}
 		}
-	}
-	if left := u.kubectl(t, "get", "deployment,role,rolebinding,serviceaccount,poddisruptionbudget,pod", "--namespace", "default", "-o", "name"); strings.Contains(left, ours) {
-		t.Errorf("there are left in the namespace default:\n%s", left)
 	}
 }
 
 func (u *user) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := u.env.Kubectl.Run(t.Context(), args...)
+	out, err := u.env.Kubectl.Run(u.ctx, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,9 @@ func (c Cluster) build(ctx context.Context, wanted []string) (artifacts, error) 
 	if err != nil {
 		return artifacts{}, err
 	}
-	recipes, extras := []build.Recipe{build.Kubernetes()}, slices.DeleteFunc(extras(), func(x extra) bool { return !slices.Contains(wanted, x.recipe.Module) })
-	for _, x := range extras {
+	chosen := slices.DeleteFunc(extras(), func(x extra) bool { return !slices.Contains(wanted, x.recipe.Module) })
+	recipes := []build.Recipe{build.Kubernetes()}
+	for _, x := range chosen {
 		recipes = append(recipes, x.recipe)
 	}
 	builder, end, err := builder.Together(ctx, recipes...)
@@ -94,7 +95,7 @@ func (c Cluster) build(ctx context.Context, wanted []string) (artifacts, error) 
 	if made.system, err = images.System(ctx, made.kubernetes, busybox, c.Log); err != nil {
 		return artifacts{}, err
 	}
-	for _, x := range extras {
+	for _, x := range chosen {
 		out, err := builder.Ensure(ctx, x.recipe)
 		if err != nil {
 			return artifacts{}, err
