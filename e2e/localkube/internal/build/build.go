@@ -83,7 +83,7 @@ func (b Builder) Together(ctx context.Context, recipes ...Recipe) (together Buil
 	return b, b.bar.End, nil
 }
 
-// output is what a recipe gives, which may not be built yet.
+// output is what a recipe gives, built or not.
 func (b Builder) output(recipe Recipe) (Output, error) {
 	module := b.module(recipe)
 	key, err := Key(os.DirFS(module), recipe)
