@@ -17,9 +17,12 @@ import (
 )
 
 const (
-	// chunkSize is how much of a large object one request sends. Two such buffers are in
-	// memory: one is filled while the SDK sends the other.
+	// chunkSize is how much of a large object one request sends: the SDK has a buffer of that
+	// size, and each request costs a round trip.
 	chunkSize = 8 << 20
+	// bufferSize is that of the buffer which is filled while the SDK sends its own. A second
+	// chunk would leave little of the memory that a backup may take.
+	bufferSize = 4 << 20
 	// chunkDeadline bounds the tries of one chunk by time; it is enough for all retries to
 	// stall.
 	chunkDeadline = 20 * time.Minute
@@ -55,7 +58,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 			return 0, err
 		}
 	}
-	return objectstore.PutStream(r, chunkSize,
+	return objectstore.PutStream(r, bufferSize,
 		func(content []byte) error { return p.single(ctx, content) },
 		func(first []byte) (int64, error) { return p.chunks(ctx, r, first) })
 }
@@ -138,6 +141,7 @@ func (p *put) send(ctx context.Context, r io.Reader, buffer []byte) (size int64,
 	if stored := w.Attrs(); stored.CRC32C != sum || stored.Size != size {
 		return size, sum, p.revoke(ctx, stored)
 	}
+	p.options.Tell(int(size - told)) // all of what is less than a chunk, of which the SDK tells nothing
 	return size, sum, nil
 }
 

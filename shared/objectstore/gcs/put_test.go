@@ -74,7 +74,8 @@ var never = storetest.Never
 func TestPutStoresWhatItReads(t *testing.T) {
 	p := setup(t)
 	for name, size := range map[string]int{
-		"nothing": 0, "one byte": 1, "all but a byte of a chunk": chunkSize - 1, "just one chunk": chunkSize,
+		"nothing": 0, "one byte": 1, "just one buffer": bufferSize, "one buffer and a byte": bufferSize + 1,
+		"all but a byte of a chunk": chunkSize - 1, "just one chunk": chunkSize,
 		"one chunk and a byte": chunkSize + 1, "three chunks": 2*chunkSize + 12345,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +155,7 @@ func TestPutLeavesNothing(t *testing.T) {
 		want  error
 	}{
 		"a small source that breaks":         {size: 100, end: errSource, want: errSource},
+		"a source that breaks in a chunk":    {size: bufferSize + 1, end: errSource, want: errSource},
 		"a large source that breaks":         {size: 2*chunkSize + 1, end: errSource, want: errSource},
 		"a source that is short":             {size: 2*chunkSize + 1, end: io.ErrUnexpectedEOF, want: io.ErrUnexpectedEOF},
 		"a source whose error wraps the end": {size: 100, end: fmt.Errorf("lost: %w", io.EOF), want: io.EOF},
