@@ -10,8 +10,7 @@ import (
 
 // Ports are given out from firstPort on, lastPort excluded: below the range from which
 // Linux takes the ports of outgoing connections (32768 to 60999), among them those of
-// etcds that already dial a member which is not started yet. Several packages are tested side by
-// side, and what is given out is taken some time later: so each process has blocks of its own.
+// etcds that already dial a member which is not started yet.
 const (
 	firstPort, lastPort = 10000, 32000
 	portsPerBlock       = 100
@@ -20,14 +19,7 @@ const (
 // errNoPorts says that other processes have all ports.
 var errNoPorts = errors.New("all ports are given out")
 
-// ports are those that this process has, and has not given out.
-var ports struct {
-	sync.Mutex
-	next, end int
-	// held has a socket for each block, in Linux' abstract namespace: none of two processes can
-	// have one of the same name, and it is gone when its process ends.
-	held []net.Listener
-}
+var ports = blocks{first: firstPort, last: lastPort}
 
 // FreeAddrs returns addresses on 127.0.0.1 that nothing listens on and that nobody
 // else is given.
@@ -41,18 +33,39 @@ func FreeAddrs(t testing.TB, n int) []string {
 }
 
 // PickAddrs is FreeAddrs for a program that is no test.
-func PickAddrs(n int) ([]string, error) {
-	ports.Lock()
-	defer ports.Unlock()
+func PickAddrs(n int) ([]string, error) { return ports.pick(n) }
+
+// blocks gives out ports from first on, last excluded, in blocks. Several packages are tested side
+// by side, and a port is listened on some time after it was given out: so each process has blocks of
+// its own. It listens on the first port of each until it ends.
+type blocks struct {
+	first, last int
+
+	mu sync.Mutex
+	// next is the port that is given out next, unless it is end, that of the block.
+	next, end int
+	// held are the listeners on the first ports of the blocks, and again is the one whose block is
+	// given out next once more, when no other can be had.
+	held  []net.Listener
+	again int
+}
+
+// pick returns addresses that nothing listens on.
+func (b *blocks) pick(n int) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var addrs []string
-	for len(addrs) < n {
-		if ports.next == ports.end {
-			if err := takeBlock(); err != nil {
+	for tried := 0; len(addrs) < n; tried++ {
+		if tried > b.last-b.first {
+			return nil, errNoPorts
+		}
+		if b.next == b.end {
+			if err := b.begin(); err != nil {
 				return nil, err
 			}
 		}
-		addr := fmt.Sprintf("127.0.0.1:%d", ports.next)
-		ports.next++
+		addr := address(b.next)
+		b.next++
 		if l, err := net.Listen("tcp", addr); err == nil {
 			l.Close()
 			addrs = append(addrs, addr)
@@ -61,14 +74,22 @@ func PickAddrs(n int) ([]string, error) {
 	return addrs, nil
 }
 
-// takeBlock takes the first block that no process has.
-func takeBlock() error {
-	for first := firstPort; first < lastPort; first += portsPerBlock {
-		if held, err := net.Listen("unix", fmt.Sprintf("@etcdtest-ports-%d", first)); err == nil {
-			ports.held = append(ports.held, held)
-			ports.next, ports.end = first, first+portsPerBlock
+// begin begins the first block that no process has, or else one of its own once more.
+func (b *blocks) begin() error {
+	for first := b.first; first < b.last; first += portsPerBlock {
+		if held, err := net.Listen("tcp", address(first)); err == nil {
+			b.held = append(b.held, held)
+			b.next, b.end = first+1, first+portsPerBlock
 			return nil
 		}
 	}
-	return errNoPorts
+	if len(b.held) == 0 {
+		return errNoPorts
+	}
+	first := b.held[b.again%len(b.held)].Addr().(*net.TCPAddr).Port
+	b.again++
+	b.next, b.end = first+1, first+portsPerBlock
+	return nil
 }
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

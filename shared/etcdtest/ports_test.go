@@ -2,7 +2,9 @@ package etcdtest
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -65,5 +67,36 @@ func TestAddressesOfSeveralProcesses(t *testing.T) {
 			}
 			by[addr] = i
 		}
+	}
+}
+
+// A process that was given all ports, and has closed most of them, is given them once more.
+func TestAddressesThatWereAllGivenOut(t *testing.T) {
+	b := &blocks{first: 9000, last: 9000 + 2*portsPerBlock} // below those of all other tests
+	t.Cleanup(func() {
+		for _, l := range b.held {
+			l.Close()
+		}
+	})
+	all, err := b.pick(2 * (portsPerBlock - 1)) // without those that are held
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, addr := range all {
+		again, err := b.pick(1)
+		if err != nil || again[0] != addr {
+			t.Fatalf("after %d ports in use, got %v, %v; want %s", i, again, err, addr)
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+	}
+	if addrs, err := b.pick(1); !errors.Is(err, errNoPorts) {
+		t.Errorf("all ports are in use, and %v, %v was given", addrs, err)
+	}
+	if addrs, err := (&blocks{first: b.first, last: b.last}).pick(1); !errors.Is(err, errNoPorts) {
+		t.Errorf("another process has all ports, and %v, %v was given", addrs, err)
 	}
 }
