@@ -21,7 +21,8 @@ import (
 )
 
 // TestWayBackOfCharts: who goes back to the chart of the release without its definitions keeps those of
-// today, and the rules of admission that belong to them. helm rollback takes them back. The next update
+// today, and the rules of admission that belong to them. A value that the older chart does not have is
+// set to null. helm rollback takes them back. The next update
 // takes them along again if it is told to, and otherwise has the values of the one before.
 func TestWayBackOfCharts(t *testing.T) {
 	r, config := release(t), apiservertest.Another(t)
@@ -31,7 +32,7 @@ func TestWayBackOfCharts(t *testing.T) {
 
 	h.run("install", charts.Umbrella, r.Chart(), "--create-namespace")
 	before := kept(t, c)
-	h.run("upgrade", charts.Umbrella, today)
+	h.run("upgrade", charts.Umbrella, today, "--set", lacked+"={EtcdOperatorOneReplica}")
 	updated := kept(t, c)
 	if cmp.Equal(before, updated) {
 		t.Fatal("the definitions are those of the release after the update, too")
@@ -42,7 +43,7 @@ func TestWayBackOfCharts(t *testing.T) {
 		want map[string]map[string]any
 		has  bool
 	}{
-		{"going back", []string{"upgrade", charts.Umbrella, r.Chart(), "--reset-then-reuse-values", "--set", create("false")}, updated, false},
+		{"going back", []string{"upgrade", charts.Umbrella, r.Chart(), "--reset-then-reuse-values", "--set", create("false") + "," + lacked + "=null"}, updated, false},
 		{"an update without values", []string{"upgrade", charts.Umbrella, today}, updated, false},
 		{"an update with them", []string{"upgrade", charts.Umbrella, today, "--reset-then-reuse-values", "--set", create("true")}, updated, true},
 		{"helm rollback", []string{"rollback", charts.Umbrella, "1"}, before, true},
@@ -56,6 +57,9 @@ func TestWayBackOfCharts(t *testing.T) {
 		}
 	}
 }
+
+// lacked is a value that the chart of the release refuses, since it has none of that name.
+const lacked = "etcd-operator.prometheusRule.disabled"
 
 // create is the value crds.create of each operator, as docs/tasks/install.md has it.
 func create(value string) string {
