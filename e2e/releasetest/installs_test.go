@@ -71,15 +71,15 @@ func installs(t *testing.T, root, source, dir string) {
 		way
 	}{
 		{"manifests", u.manifests("default", ".yaml")},
-		{"manifests, for all namespaces", u.manifests(home, "-cluster-wide.yaml")},
+		{"manifests for all namespaces", u.manifests(home, "-cluster-wide.yaml")},
 		{"charts of the registry", u.helm(databases, u.pinned, u.inRegistry, charts.Operators...)},
 		{"chart of all of the registry", u.helm(databases, u.pinned, u.inRegistry, charts.Umbrella)},
-		{"charts, for all namespaces", u.helm(home, u.pinned, u.asFile, charts.Operators...)},
-		{"chart of all, for all namespaces", u.helm(home, u.pinned, u.asFile, charts.Umbrella)},
+		{"charts for all namespaces", u.helm(home, u.pinned, u.asFile, charts.Operators...)},
+		{"chart of all for all namespaces", u.helm(home, u.pinned, u.asFile, charts.Umbrella)},
 		{"charts of a clone", u.helm(databases, u.built, u.inClone, charts.Operators...)},
 		{"chart of all of a clone", u.helm(databases, u.built, u.inClone, charts.Umbrella)},
 		{"kubectl etcd", u.plugin(plugin, databases)},
-		{"kubectl etcd, for all namespaces", u.plugin(plugin, home)},
+		{"kubectl etcd for all namespaces", u.plugin(plugin, home)},
 	} {
 		if !t.Run(w.name, func(t *testing.T) { u.installs(t, w.way) }) {
 			return
