@@ -16,15 +16,23 @@ const (
 	key    = "example/etcd.backup"
 )
 
-// backUp makes a backup while the client writes on, and looks into it.
-func (s *stage) backUp(ctx context.Context) error {
-	s.say.chapter("Back up to an S3 store while the client keeps writing")
+// addBackups adds the backup operator and a store, which start while the show goes on.
+func (s *stage) addBackups(ctx context.Context) error {
+	s.say.chapter("Add the backup operator, and an S3 store")
 	if err := s.kubectl(ctx, "apply", "-k", "deploy/etcd-backup-operator"); err != nil {
 		return err
 	}
-	if err := s.prepareBackup(ctx); err != nil {
+	s.starting.Go(func() error { return s.startBackups(ctx) })
+	return nil
+}
+
+// backUp makes a backup while the client writes on, and looks into it.
+func (s *stage) backUp(ctx context.Context) error {
+	s.say.chapter("Back up to the S3 store while the client keeps writing")
+	if err := s.starting.Wait(); err != nil {
 		return err
 	}
+	s.say.now("the backup operator and the store are ready: %s, with bucket %s", s.store.Endpoint, bucket)
 	before, err := s.client.Acknowledged(ctx)
 	if err != nil {
 		return err
@@ -52,8 +60,8 @@ func (s *stage) backUp(ctx context.Context) error {
 	return s.noticed(ctx)
 }
 
-// prepareBackup starts the store, and waits for it and the operator.
-func (s *stage) prepareBackup(ctx context.Context) error {
+// startBackups starts the store, and waits for it and the operator.
+func (s *stage) startBackups(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if err := s.env.AwaitBackupCRD(ctx); err != nil {
@@ -65,14 +73,10 @@ func (s *stage) prepareBackup(ctx context.Context) error {
 		s.store, err = s.env.StartStore(ctx, s.view, namespace, bucket, "")
 		return err
 	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	s.say.now("the backup operator and an S3 store are ready: %s, with bucket %s", s.store.Endpoint, bucket)
-	return nil
+	return group.Wait()
 }
 
-// tidyBackup removes what backUp has put there, if the show came that far.
+// tidyBackup removes what addBackups and backUp have put there, if the show came that far.
 func (s *stage) tidyBackup(ctx context.Context) error {
 	if _, err := s.env.Kubectl.Run(ctx, "get", "crd", "etcdbackups."+v1beta2.GroupName); err != nil {
 		return nil //nolint:nilerr // nothing was installed

@@ -32,7 +32,15 @@ func (s *stage) destroy(ctx context.Context) error {
 	return s.env.AwaitDeployment(ctx, s.view, namespace, harness.RestoreOperatorName)
 }
 
-// prepareRestore installs the restore operator, which starts meanwhile, and lets a client watch.
+// startWatcher starts the client that watches all keys until the end of the show.
+func (s *stage) startWatcher(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	s.watcher, err = s.cluster.StartMirror(ctx, "")
+	return err
+}
+
+// prepareRestore installs the restore operator, which starts meanwhile.
 func (s *stage) prepareRestore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -42,15 +50,7 @@ func (s *stage) prepareRestore(ctx context.Context) error {
 	if err := s.env.AwaitRestoreCRD(ctx); err != nil {
 		return err
 	}
-	if err := s.view.WatchRestores(ctx); err != nil {
-		return err
-	}
-	var err error
-	if s.watcher, err = s.cluster.StartMirror(ctx, ""); err != nil {
-		return err
-	}
-	s.say.now("a second client has listed all keys and watches them")
-	return nil
+	return s.view.WatchRestores(ctx)
 }
 
 // restore brings the cluster back as it was backed up, and compares every key.
@@ -137,7 +137,7 @@ func (s *stage) tidyRestore(ctx context.Context) error {
 		return nil //nolint:nilerr // nothing was installed
 	}
 	for _, words := range [][]string{
-		{"etcdrs", name, undone}, {"pod", name + "-mirror"}, {"deployment", harness.RestoreOperatorName, "--cascade=foreground"},
+		{"etcdrs", name, undone}, {"deployment", harness.RestoreOperatorName, "--cascade=foreground"},
 		{"-k", "deploy/etcd-restore-operator/base"},
 	} {
 		if err := s.kubectl(ctx, append(append([]string{"delete"}, words...), "--ignore-not-found")...); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
@@ -31,8 +33,10 @@ type stage struct {
 	client  *harness.Writer
 	// written are the writes that were acknowledged until the client was ended.
 	written []writer.Span
-	store   *harness.Store
-	watcher *harness.Mirror
+	// starting is what starts while the show goes on. It sets watcher and store.
+	starting errgroup.Group
+	watcher  *harness.Mirror
+	store    *harness.Store
 	// wanted is what the cluster held before the mistake, and second is between the last write and that.
 	wanted mirror.Content
 	second time.Time
@@ -40,10 +44,13 @@ type stage struct {
 
 func show(ctx context.Context, env *harness.Env, say *narrator) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, showTimeout, errors.New("the demo did not finish in time"))
-	defer cancel()
 	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
+	defer func() {
+		cancel()
+		_ = s.starting.Wait() // nothing starts any more once this is over
+	}()
 	for _, act := range []func(context.Context) error{
-		s.install, s.form, s.write, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
+		s.install, s.form, s.write, s.addBackups, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
 		s.record, s.mistake, s.undo,
 	} {
 		if err := act(ctx); err != nil {
@@ -90,11 +97,12 @@ func (s *stage) form(ctx context.Context) error {
 }
 
 func (s *stage) write(ctx context.Context) error {
-	s.say.chapter("Start a client that writes 100 keys per second until the end of the demo")
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	s.say.chapter("Start a client that writes 100 keys per second, and one that lists and watches them")
+	s.starting.Go(func() error { return s.startWatcher(ctx) })
+	starting, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	var err error
-	if s.client, err = s.cluster.StartWriter(ctx, ""); err != nil {
+	if s.client, err = s.cluster.StartWriter(starting, ""); err != nil {
 		return err
 	}
 	s.say.now("the first write to http://%s-client:2379 is acknowledged", name)
@@ -227,7 +235,7 @@ func tidy(ctx context.Context, env *harness.Env, say *narrator) error {
 	if err := s.kubectl(ctx, "delete", "etcd", name, "--ignore-not-found"); err != nil {
 		return err
 	}
-	if err := s.kubectl(ctx, "delete", "pod", name+"-writer", "--ignore-not-found"); err != nil {
+	if err := s.kubectl(ctx, "delete", "pod", name+"-writer", name+"-mirror", "--ignore-not-found"); err != nil {
 		return err
 	}
 	// The operator first, while it still has the rights to give up its lease: the
