@@ -100,20 +100,20 @@ func (p *put) chunks(ctx context.Context, r io.Reader, first []byte) (size int64
 			err = fmt.Errorf("%w; and the upload that was begun could not be cancelled: %w", err, discarding)
 		}
 	}()
-	size, sum, err := p.send(context.WithValue(ctx, notesKey{}, n), r, first)
+	size, sum, told, err := p.send(context.WithValue(ctx, notesKey{}, n), r, first)
 	if err != nil && !p.stored(ctx, err, size, sum) {
 		return 0, p.fail("store", p.key, err)
 	}
+	p.options.Tell(int(size - told)) // all of what is less than a chunk, of which the SDK tells nothing
 	return size, nil
 }
 
-// send sends all chunks, and returns the size and the CRC32C of what was sent. When it returns,
-// no request is under way.
-func (p *put) send(ctx context.Context, r io.Reader, buffer []byte) (size int64, sum uint32, err error) {
+// send sends all chunks, and returns the size and the CRC32C of what was sent, and how much of it was
+// told. When it returns, no request is under way.
+func (p *put) send(ctx context.Context, r io.Reader, buffer []byte) (size int64, sum uint32, told int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := p.writer(ctx, chunkSize)
-	told := int64(0)
 	progress := w.ProgressFunc
 	w.ProgressFunc = func(sent int64) {
 		progress(sent)
@@ -133,16 +133,15 @@ func (p *put) send(ctx context.Context, r io.Reader, buffer []byte) (size int64,
 	if err != nil {
 		cancel() // before Close, which else would complete the object
 		_ = w.Close()
-		return size, sum, err
+		return size, sum, told, err
 	}
 	if err := w.Close(); err != nil {
-		return size, sum, err
+		return size, sum, told, err
 	}
 	if stored := w.Attrs(); stored.CRC32C != sum || stored.Size != size {
-		return size, sum, p.revoke(ctx, stored)
+		return size, sum, told, p.revoke(ctx, stored)
 	}
-	p.options.Tell(int(size - told)) // all of what is less than a chunk, of which the SDK tells nothing
-	return size, sum, nil
+	return size, sum, told, nil
 }
 
 // revoke deletes an object that is not what was sent.

@@ -113,6 +113,8 @@ func TestPutSurvives(t *testing.T) {
 		"503 at the begin":                      {large, s3test.Fault{When: gcstest.IsBegin, Times: 2, Do: ill}},
 		"503 at the end":                        {large, s3test.Fault{When: gcstest.IsLast, Times: 2, Do: ill}},
 		"an end whose answer is lost":           {large, s3test.Fault{When: gcstest.IsLast, Times: 1, Do: s3test.CutAnswer}},
+		"less than a chunk, a cut":              {bufferSize + 1, s3test.Fault{When: gcstest.IsPut, Times: 2, Do: s3test.Cut(500)}},
+		"less than a chunk, a lost answer":      {bufferSize + 1, s3test.Fault{When: gcstest.IsPut, Times: 1, Do: s3test.CutAnswer}},
 		"a small one, a cut":                    {1000, s3test.Fault{When: gcstest.IsPut, Times: 2, Do: s3test.Cut(500)}},
 		"a small one, 503":                      {1000, s3test.Fault{When: gcstest.IsPut, Times: 2, Do: ill}},
 		"a small one, a stall":                  {1000, s3test.Fault{When: gcstest.IsPut, Times: 1, Do: s3test.Stall(500)}},
@@ -122,9 +124,12 @@ func TestPutSurvives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := p.proxy.Inject(c.fault)
 			defer func() { f.When = never }()
-			want := content(c.size)
-			if _, err := p.store.Put(t.Context(), name, plain(want), objectstore.PutOptions{IfAbsent: true}); err != nil {
+			want, told := content(c.size), 0
+			if _, err := p.store.Put(t.Context(), name, plain(want), objectstore.PutOptions{IfAbsent: true, Progress: func(n int) { told += n }}); err != nil {
 				t.Fatal(err)
+			}
+			if told != c.size {
+				t.Errorf("progress of %d bytes was told, want %d", told, c.size)
 			}
 			if hits := p.proxy.Hits(f); hits != c.fault.Times {
 				t.Errorf("the fault hit %d times, want %d", hits, c.fault.Times)
