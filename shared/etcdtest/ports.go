@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -16,13 +17,13 @@ const (
 	portsPerBlock       = 100
 )
 
-// errNoPorts says that other processes have all ports.
+// errNoPorts says that other processes have all ports, or that somebody listens on each.
 var errNoPorts = errors.New("all ports are given out")
 
 var ports = blocks{first: firstPort, last: lastPort}
 
-// FreeAddrs returns addresses on 127.0.0.1 that nothing listens on and that nobody
-// else is given.
+// FreeAddrs returns addresses on 127.0.0.1 that nothing listens on and that nobody else is given,
+// until all of them are.
 func FreeAddrs(t testing.TB, n int) []string {
 	t.Helper()
 	addrs, err := PickAddrs(n)
@@ -66,6 +67,9 @@ func (b *blocks) pick(n int) ([]string, error) {
 		}
 		addr := address(b.next)
 		b.next++
+		if slices.Contains(addrs, addr) {
+			continue
+		}
 		if l, err := net.Listen("tcp", addr); err == nil {
 			l.Close()
 			addrs = append(addrs, addr)

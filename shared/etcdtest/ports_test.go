@@ -72,16 +72,7 @@ func TestAddressesOfSeveralProcesses(t *testing.T) {
 
 // A process that was given all ports, and has closed most of them, is given them once more.
 func TestAddressesThatWereAllGivenOut(t *testing.T) {
-	b := &blocks{first: 9000, last: 9000 + 2*portsPerBlock} // below those of all other tests
-	t.Cleanup(func() {
-		for _, l := range b.held {
-			l.Close()
-		}
-	})
-	all, err := b.pick(2 * (portsPerBlock - 1)) // without those that are held
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, all := aFewPorts(t)
 	for i, addr := range all {
 		again, err := b.pick(1)
 		if err != nil || again[0] != addr {
@@ -99,4 +90,31 @@ func TestAddressesThatWereAllGivenOut(t *testing.T) {
 	if addrs, err := (&blocks{first: b.first, last: b.last}).pick(1); !errors.Is(err, errNoPorts) {
 		t.Errorf("another process has all ports, and %v, %v was given", addrs, err)
 	}
+}
+
+func TestAddressesAreGivenOutOnce(t *testing.T) {
+	b, all := aFewPorts(t)
+	if addrs, err := b.pick(len(all) + 1); !errors.Is(err, errNoPorts) {
+		t.Errorf("there are %d ports, and %d, %v were given", len(all), len(addrs), err)
+	}
+}
+
+// aFewPorts are two blocks, and the addresses in them, all of which were given out. They are below those
+// of all other tests, where nobody listens.
+func aFewPorts(t *testing.T) (*blocks, []string) {
+	t.Helper()
+	const size, usable = 2 * portsPerBlock, 2 * (portsPerBlock - 1) // without those that are held
+	for first := 2000; first+size <= firstPort; first += size {
+		b := &blocks{first: first, last: first + size}
+		t.Cleanup(func() {
+			for _, l := range b.held {
+				l.Close()
+			}
+		})
+		if all, err := b.pick(usable); err == nil {
+			return b, all
+		}
+	}
+	t.Fatal("somebody listens in each range")
+	return nil, nil
 }
