@@ -46,15 +46,19 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	keep := os.Getenv("KEEP") != ""
+	keep, began := os.Getenv("KEEP") != "", time.Now()
 
 	say := newNarrator(os.Stdout)
 	say.chapter("Starting Kubernetes")
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	env, err := harness.Start(starting, harness.Options{Nodes: 1, Only: needs, Keep: keep, Out: os.Stdout})
+	var s *stage
 	if err == nil {
-		err = show(ctx, env, say)
+		s, err = newStage(ctx, env, say)
+	}
+	if err == nil {
+		err = s.show(ctx)
 	}
 	if keep && env != nil {
 		say.chapter("The cluster keeps running")
@@ -68,5 +72,8 @@ func run() error {
 	if env != nil {
 		say.chapter("Cleaning up (KEEP=1 keeps the cluster running)")
 	}
-	return errors.Join(err, tidy(stopping, env, say), env.Stop(stopping))
+	if err = errors.Join(err, s.tidy(stopping), env.Stop(stopping)); err == nil {
+		say.line("The demo took %s.", time.Since(began).Round(time.Second))
+	}
+	return err
 }

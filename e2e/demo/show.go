@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/e2e/mirror"
 	"github.com/etcd-operators/etcd-operators/e2e/writer"
@@ -42,12 +43,42 @@ type stage struct {
 	second time.Time
 }
 
-func show(ctx context.Context, env *harness.Env, say *narrator) error {
+// newStage fails if something is there that the show would put there, and remove at its end.
+func newStage(ctx context.Context, env *harness.Env, say *narrator) (*stage, error) {
+	names := []string{
+		"deployment/" + harness.OperatorName, "deployment/" + harness.BackupOperatorName, "deployment/" + harness.RestoreOperatorName,
+		"deployment/s3", "service/s3", "secret/" + harness.StoreSecret, "pod/inspect-s3", "pod/" + name + "-writer", "pod/" + name + "-mirror",
+	}
+	kinds, err := env.Kubectl.Run(ctx, "get", "customresourcedefinitions", "-o", "name")
+	if err != nil {
+		return nil, err
+	}
+	for kind, ours := range map[string][]string{"etcdclusters": {name}, "etcdbackups": {name, archived}, "etcdrestores": {name, undone}} {
+		if kind += "." + v1beta2.GroupName; strings.Contains(kinds, kind) {
+			for _, o := range ours {
+				names = append(names, kind+"/"+o)
+			}
+		}
+	}
+	there, err := env.Kubectl.Run(ctx, append([]string{"-n", namespace, "get", "--ignore-not-found", "-o", "name"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	if there != "" {
+		return nil, fmt.Errorf("the demo would change what is in namespace %s already, and delete it at the end: %s: remove that first (make clean, if an earlier demo has left it), or set KUBECONFIG to another cluster",
+			namespace, strings.Join(strings.Fields(there), ", "))
+	}
+	return &stage{env: env, say: say, eyes: newOnlooker(say)}, nil
+}
+
+func (s *stage) show(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, showTimeout, errors.New("the demo did not finish in time"))
-	s := &stage{env: env, say: say, eyes: newOnlooker(say)}
 	defer func() {
 		cancel()
-		_ = s.starting.Wait() // nothing starts any more once this is over
+		// Nothing starts any more once this is over.
+		if starting := s.starting.Wait(); starting != nil && !errors.Is(err, starting) && !errors.Is(starting, context.Canceled) {
+			err = errors.Join(err, starting)
+		}
 	}()
 	for _, act := range []func(context.Context) error{
 		s.install, s.form, s.write, s.addBackups, s.grow, s.heal, s.shrink, s.backUp, s.look, s.judge, s.destroy, s.restore,
@@ -71,9 +102,6 @@ func (s *stage) install(ctx context.Context) error {
 	var err error
 	if s.view, err = s.env.Watch(ctx, namespace); err != nil {
 		return err
-	}
-	if state := s.view.State(namespace, name); state.Cluster != nil {
-		return fmt.Errorf("EtcdCluster %s already exists in namespace %s: delete it first (kubectl -n %s delete etcd %s)", name, namespace, namespace, name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -219,13 +247,12 @@ func quoted(words []string) []string {
 	return out
 }
 
-// tidy removes from a cluster that stays up what the show has put there; the
-// custom resource definition stays, since others may use it.
-func tidy(ctx context.Context, env *harness.Env, say *narrator) error {
-	if env == nil || !env.StaysUp() {
+// tidy removes from a cluster that stays up what the show has put there, if it has begun; the custom
+// resource definition stays, since others might use it.
+func (s *stage) tidy(ctx context.Context) error {
+	if s == nil || !s.env.StaysUp() {
 		return nil
 	}
-	s := &stage{env: env, say: say}
 	if err := s.tidyRestore(ctx); err != nil {
 		return err
 	}
