@@ -27,7 +27,8 @@ func (a *App) ctl() *cobra.Command {
 	return a.of("ctl CLUSTER -- ARGS", "Run etcdctl against a cluster, from this machine",
 		`Run etcdctl against a cluster, from this machine, through port-forwards, with the certificate and the
 user that the EtcdCluster names. etcdctl is part of this program. What would go round the operator
-is refused: adding and removing members, and etcd's downgrade.`,
+is refused: adding and removing members, etcd's downgrade, and, unless the cluster is paused or has an
+alarm, defrag and move-leader.`,
 		examples("ctl example -- get --prefix app/", "ctl example -- endpoint status -w table"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -104,6 +105,9 @@ func refuse(c *v1beta2.EtcdCluster, args []string) error {
 			return nil
 		}
 		return fmt.Errorf("etcdctl member %s goes round the operator, which replaces lost members itself: kubectl scale etcd %s --replicas=N for fewer", verb, c.Name)
+	case (called[0] == "defrag" || called[0] == "move-leader") && !c.Spec.Paused && len(c.Status.Alarms) == 0:
+		return fmt.Errorf("etcdctl %s goes round the operator, which does it when all members are healthy and nothing else is going on: %s %s %s. To do it by hand, pause the operator first: %s pause %s",
+			called[0], Name, called[0], c.Name, Name, c.Name)
 	case called[0] == "downgrade" && (verb == "enable" || verb == "cancel"):
 		return fmt.Errorf("etcdctl downgrade %s goes round the operator: %s upgrade %s VERSION", verb, Name, c.Name)
 	}

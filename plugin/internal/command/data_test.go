@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"os"
 	"reflect"
 	"strings"
@@ -126,6 +127,40 @@ func TestVerify(t *testing.T) {
 	anywhere.then = carriedOut
 	screens = append(screens, anywhere.run("verify hourly --start-etcd --any-node"), anywhere.specOf(&v1beta2.EtcdRestore{}, "hourly-verify-20260101-120000"))
 	golden(t, "verify", screens...)
+}
+
+// What programs read is all that is on the standard output, also of a backup that is not good.
+func TestVerifyForPrograms(t *testing.T) {
+	for name, c := range map[string]struct {
+		then  func(client.Object)
+		phase v1beta2.RestorePhase
+		fails bool
+	}{
+		"good": {carriedOut, v1beta2.RestoreVerified, false},
+		"bad": {func(o client.Object) {
+			if r, ok := o.(*v1beta2.EtcdRestore); ok {
+				r.Status = v1beta2.RestoreStatus{Phase: v1beta2.RestoreFailed, Conditions: []metav1.Condition{{Type: "Complete", Status: "False", Reason: "Damaged", Message: "it is damaged"}}}
+			}
+		}, v1beta2.RestoreFailed, true},
+	} {
+		for _, format := range []string{"json", "yaml"} {
+			t.Run(name+"/"+format, func(t *testing.T) {
+				w, out := aWorld(t, aBackup("hourly", "example")), &bytes.Buffer{}
+				w.then = c.then
+				app := w.app(&bytes.Buffer{})
+				app.Out = out
+				root := New(app, nil)
+				root.SetArgs([]string{"verify", "hourly", "--start-etcd", "-o", format})
+				if err := root.ExecuteContext(t.Context()); (err != nil) != c.fails {
+					t.Errorf("it ends with %v", err)
+				}
+				r := &v1beta2.EtcdRestore{}
+				if err := yaml.UnmarshalStrict(out.Bytes(), r); err != nil || r.Kind != "EtcdRestore" || r.Status.Phase != c.phase {
+					t.Errorf("%v: %s", err, out)
+				}
+			})
+		}
+	}
 }
 
 func TestRestore(t *testing.T) {

@@ -285,15 +285,19 @@ certificates, backups and their recovery point.`,
 					return err
 				}
 				status := screen.StatusOf(seen)
+				show := func() error { return status.Print(a.Out, f) }
+				if !watch {
+					return screen.Print(a.Out, f, status, show)
+				}
 				switch {
-				case !watch || f != screen.Text:
+				case f.IsData():
 				case a.Terminal:
 					fmt.Fprint(a.Out, clearScreen)
 				case !first:
 					fmt.Fprintln(a.Out)
 				}
 				first = false
-				return screen.Print(a.Out, f, status, func() error { return status.Print(a.Out, f) })
+				return screen.PrintNext(a.Out, f, status, show)
 			}
 			if !watch {
 				return draw()
@@ -329,9 +333,16 @@ func (a *App) events() *cobra.Command {
 		examples("events example", "events example -w"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			f, err := screen.ParseFormat(o.value)
+			if err != nil {
+				return err
+			}
 			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
+			}
+			if watch && f.IsData() {
+				return a.watchEvents(ctx, s, f, nil)
 			}
 			events, err := eventsOf(ctx, s)
 			if err != nil {
@@ -346,7 +357,7 @@ func (a *App) events() *cobra.Command {
 			}); err != nil || !watch {
 				return err
 			}
-			return a.watchEvents(ctx, s, events)
+			return a.watchEvents(ctx, s, f, events)
 		}, cobra.ExactArgs(1))
 	o.addTo(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with new events")
@@ -354,23 +365,18 @@ func (a *App) events() *cobra.Command {
 }
 
 // watchEvents shows events that were not shown yet.
-func (a *App) watchEvents(ctx context.Context, s *scene, shown []corev1.Event) error {
+func (a *App) watchEvents(ctx context.Context, s *scene, f screen.Format, shown []corev1.Event) error {
 	key := func(e corev1.Event) string { return fmt.Sprint(e.UID, e.Name, screen.EventTime(e)) }
 	for {
 		known := map[string]bool{}
 		for _, e := range shown {
 			known[key(e)] = true
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(a.Refresh):
-		}
 		events, err := eventsOf(ctx, s)
 		switch {
 		case isTransient(err):
 			a.tellNoAnswer(ctx, err)
-			continue
+			events = shown
 		case err != nil:
 			return unlessEnded(ctx, err)
 		}
@@ -378,9 +384,20 @@ func (a *App) watchEvents(ctx context.Context, s *scene, shown []corev1.Event) e
 			if known[key(e)] {
 				continue
 			}
-			fmt.Fprintf(a.Out, "%s  %-7s  %s  %s/%s  %s\n", screen.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Message)
+			e.APIVersion, e.Kind = "v1", "Event"
+			if err := screen.PrintNext(a.Out, f, e, func() error {
+				_, err := fmt.Fprintf(a.Out, "%s  %-7s  %s  %s/%s  %s\n", screen.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Message)
+				return err
+			}); err != nil {
+				return err
+			}
 		}
 		shown = events
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(a.Refresh):
+		}
 	}
 }
 

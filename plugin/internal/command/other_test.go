@@ -192,7 +192,7 @@ func TestReport(t *testing.T) {
 	w := aWorld(t, append(podsOf(c), c, b, secret, claim, job, agent)...)
 	file := filepath.Join(t.TempDir(), "report.tar.gz")
 	got := w.run("report example --file", file)
-	if !strings.Contains(got, "Wrote "+file) {
+	if !strings.Contains(got, "Wrote "+file) || !strings.Contains(got, "reading the log of hourly-thlyqfs33b-t95fq") {
 		t.Fatal(got)
 	}
 	if again := w.run("report example --file", file); !strings.Contains(again, "file exists") {

@@ -127,15 +127,16 @@ func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, et
 		note("logs", err)
 		return missing
 	}
-	for i := range seen.Pods {
-		note("the log of "+seen.Pods[i].Name, addLogs(ctx, read, archive, "logs/", &seen.Pods[i]))
+	addLogsOf := func(folder string, pods []corev1.Pod) {
+		for i := range pods {
+			what := "the log of " + pods[i].Name
+			fmt.Fprintf(a.ErrOut, "reading %s\n", what)
+			note(what, addLogs(ctx, read, archive, folder, &pods[i]))
+		}
 	}
-	for i := range agents {
-		note("the log of "+agents[i].Name, addLogs(ctx, read, archive, "logs/", &agents[i]))
-	}
-	for i := range seen.Operators {
-		note("the log of "+seen.Operators[i].Name, addLogs(ctx, read, archive, "operators/", &seen.Operators[i]))
-	}
+	addLogsOf("logs/", seen.Pods)
+	addLogsOf("logs/", agents)
+	addLogsOf("operators/", seen.Operators)
 	return missing
 }
 

@@ -20,6 +20,7 @@ import (
 )
 
 func (a *App) verify() *cobra.Command {
+	var o output
 	var w waiting
 	var entry, etcdVersion string
 	var startEtcd, anyNode bool
@@ -28,7 +29,11 @@ func (a *App) verify() *cobra.Command {
 etcd's own hash. With --start-etcd it also rebuilds the database and starts etcd on it, on a node
 that runs no member, so that it takes no disk from them; --any-node permits all nodes. No cluster
 is touched.`,
-		examples("verify hourly", "verify hourly --start-etcd", "verify hourly --start-etcd --any-node"), func(cmd *cobra.Command, args []string) error {
+		examples("verify hourly", "verify hourly --start-etcd", "verify hourly --start-etcd --any-node", "verify hourly -o json"), func(cmd *cobra.Command, args []string) error {
+			f, err := screen.ParseFormat(o.value)
+			if err != nil {
+				return err
+			}
 			if startEtcd = startEtcd || etcdVersion != ""; anyNode && !startEtcd {
 				return errors.New("--any-node is for --start-etcd: without it the check runs on any node")
 			}
@@ -59,19 +64,19 @@ is touched.`,
 			if err := create(ctx, access, "EtcdRestore", r); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "EtcdRestore %s is created, which verifies.\n", name)
+			about := a.Out
+			if f.IsData() {
+				about = a.ErrOut
+			}
+			fmt.Fprintf(about, "EtcdRestore %s is created, which verifies.\n", name)
 			w.unseen = unread("EtcdRestore", r, hasBegun(r))
 			w.timedOut = fmt.Errorf("not done yet: the verification goes on, and kubectl get etcdrs %s -n %s shows how far it is", name, access.Namespace)
-			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, access, name, r) }); err != nil || !w.wait {
-				return err
+			waited := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, access, name, r) })
+			if waited != nil && !f.IsData() {
+				return waited
 			}
-			if s := r.Status.Snapshot; s != nil {
-				fmt.Fprintf(a.Out, "Good: %d keys at revision %d, etcd %s, %s in %s; etcd's own hash: %s.\n", s.TotalKeys, s.Revision, s.EtcdVersion, screen.Bytes(s.Size), s.Location, cmp.Or(string(s.Hash), "unknown"))
-			}
-			if s := r.Status.Served; s != nil {
-				fmt.Fprintf(a.Out, "etcd %s has served its %d keys.\n", s.EtcdVersion, s.TotalKeys)
-			}
-			return nil
+			r.APIVersion, r.Kind, r.ManagedFields = v1beta2.GroupVersion.String(), "EtcdRestore", nil
+			return errors.Join(waited, screen.Print(a.Out, f, r, func() error { a.showVerified(r); return nil }))
 		}, cobra.ExactArgs(1))
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -79,6 +84,7 @@ is touched.`,
 		}
 		return a.names(cmd.Context(), &v1beta2.EtcdBackupList{}), cobra.ShellCompDirectiveNoFileComp
 	}
+	o.addTo(cmd)
 	w.addTo(cmd, transferWait)
 	cmd.Flags().StringVar(&entry, "entry", "", "which backup of the EtcdBackup, as kubectl etcd backups shows it; default: the newest good one")
 	cmd.Flags().BoolVar(&startEtcd, "start-etcd", false, "start etcd on the rebuilt database, and compare what it serves")
@@ -89,6 +95,16 @@ is touched.`,
 	})
 	complete(cmd, "etcd-version", func(*cobra.Command, []string, string) []cobra.Completion { return slices.Clone(etcdversion.All()) })
 	return cmd
+}
+
+// showVerified says what a verification has found, if it is done.
+func (a *App) showVerified(r *v1beta2.EtcdRestore) {
+	if s := r.Status.Snapshot; s != nil {
+		fmt.Fprintf(a.Out, "Good: %d keys at revision %d, etcd %s, %s in %s; etcd's own hash: %s.\n", s.TotalKeys, s.Revision, s.EtcdVersion, screen.Bytes(s.Size), s.Location, cmp.Or(string(s.Hash), "unknown"))
+	}
+	if s := r.Status.Served; s != nil {
+		fmt.Fprintf(a.Out, "etcd %s has served its %d keys.\n", s.EtcdVersion, s.TotalKeys)
+	}
 }
 
 // maxName is the longest name of an EtcdRestore of ours, before the time: its Pods have the name

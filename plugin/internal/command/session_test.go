@@ -365,6 +365,10 @@ func TestRefusedByCtl(t *testing.T) {
 		"put member add":                      false,
 		"--endpoints member get add":          false,
 		"downgrade validate 3.5":              false,
+		"defrag":                              true,
+		"-w table move-leader 0b":             true,
+		"get defrag":                          false,
+		"alarm disarm":                        false,
 		"member update 000000000000000b":      true,
 		"snapshot save x":                     false,
 		"--command-timeout 5s member rem":     false, // no such command: etcdctl says so
@@ -375,6 +379,14 @@ func TestRefusedByCtl(t *testing.T) {
 	} {
 		if err := refuse(c, strings.Fields(line)); (err != nil) != isRefused {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+	paused, full := c.DeepCopy(), c.DeepCopy()
+	paused.Spec.Paused = true
+	full.Status.Alarms = []v1beta2.AlarmStatus{{}}
+	for _, c := range []*v1beta2.EtcdCluster{paused, full} { // as the runbook of a full database says
+		if err := refuse(c, []string{"defrag"}); err != nil {
+			t.Error(err)
 		}
 	}
 	if err := refuse(c, []string{"", "member", "remove", "0b"}); err == nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
@@ -117,6 +118,20 @@ func TestStatusWatch(t *testing.T) {
 		w.shows(ready + " members serve")
 	}
 	w.ends()
+	for _, o := range []string{"wide", "yaml"} {
+		w := watch(t, c.Namespace, "status example -w --ask-etcd=false -o "+o)
+		w.shows("3/3")
+		c.Status.ReadyMembers = "2/3"
+		apiservertest.SetStatus(t, apiservertest.Client(t), c)
+		w.shows("2/3")
+		c.Status.ReadyMembers = "3/3"
+		apiservertest.SetStatus(t, apiservertest.Client(t), c)
+		w.ends()
+		text := w.out.String()
+		if isDrawn, isMany := strings.Contains(text, clearScreen), strings.Contains(text, "\n---\n"); isDrawn != (o == "wide") || isMany != (o == "yaml") {
+			t.Errorf("-o %s: redrawn: %v, documents: %v", o, isDrawn, isMany)
+		}
+	}
 
 	apiservertest.Delete(t, apiservertest.Client(t), c)
 	w = watch(t, c.Namespace, "status example -w --ask-etcd=false")
@@ -155,6 +170,23 @@ func TestEventsWatch(t *testing.T) {
 	}
 	w.shows("2026-01-01T12:01:00Z  Normal   MemberAdded  etcdcluster/example  added member example-a\n")
 	w.ends()
+
+	// For programs, each event is a document of its own.
+	docs := watch(t, c.Namespace, "events example -w -o yaml")
+	docs.shows("message: added member example-a")
+	apiservertest.Create(t, client, event("4", "example", "added member example-c", 2*time.Minute))
+	docs.shows("message: added member example-c")
+	docs.ends()
+	each := strings.Split(docs.out.String(), "---\n")[1:]
+	if len(each) != 3 {
+		t.Errorf("%d documents, want 3:\n%s", len(each), docs.out.String())
+	}
+	for i, doc := range each {
+		e := &corev1.Event{}
+		if err := yaml.UnmarshalStrict([]byte(doc), e); err != nil || e.Kind != "Event" || !strings.HasPrefix(e.Message, "added member example-") {
+			t.Errorf("document %d is no event of the cluster: %v\n%s", i, err, doc)
+		}
+	}
 	text := w.out.String()
 	if n := strings.Count(text, "example-b"); n != 1 {
 		t.Errorf("an event is shown %d times:\n%s", n, text)

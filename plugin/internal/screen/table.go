@@ -38,6 +38,9 @@ func ParseFormat(s string) (Format, error) {
 	return "", fmt.Errorf("--output %s is not supported: set %s", s, strings.Join(Formats, ", "))
 }
 
+// IsData is true for what programs read.
+func (f Format) IsData() bool { return f == JSON || f == YAML }
+
 // Table is what is shown as rows. Columns whose name begins with + are shown with -o wide only.
 type Table struct {
 	Columns []string
@@ -90,6 +93,14 @@ func Print(w io.Writer, f Format, value any, show func() error) error {
 	case Text, Wide:
 	}
 	return show()
+}
+
+// PrintNext writes one of several values: in YAML, each is a document that begins with a line of its own.
+func PrintNext(w io.Writer, f Format, value any, show func() error) error {
+	if f == YAML {
+		fmt.Fprintln(w, "---")
+	}
+	return Print(w, f, value, show)
 }
 
 // Age is how long ago something was, as kubectl shows it; empty for the zero time.
