@@ -16,7 +16,7 @@ import (
 const (
 	// archivePollLeast and archivePollMost bound how often an archiver that records is asked for its
 	// progress: once in an interval of the archive.
-	archivePollLeast, archivePollMost = 5 * time.Second, 15 * time.Second
+	archivePollLeast, archivePollMost = 2 * time.Second, 15 * time.Second
 	// snapshotPause is how long after a backup was due another one is due for the archive: one
 	// that fails is not repeated without end.
 	snapshotPause = 10 * time.Minute
@@ -148,8 +148,12 @@ func (v *view) progress() *task.ArchiveProgress {
 	return v.Archiver.Progress
 }
 
-// archivePoll is how often the archiver is asked for its progress.
+// archivePoll is how often the archiver is asked for its progress, or, while the API server refuses its
+// Job, for how long that is left alone.
 func (v *view) archivePoll() time.Duration {
+	if v.Archiver == nil && v.Refused != "" {
+		return archivePollMost
+	}
 	return min(max(v.spec.ArchiveInterval(), archivePollLeast), archivePollMost)
 }
 

@@ -279,7 +279,7 @@ func TestArchiverHash(t *testing.T) {
 // The status is as fresh as the recording, within bounds.
 func TestArchiverIsAskedOnceInAnInterval(t *testing.T) {
 	for interval, want := range map[time.Duration]time.Duration{
-		time.Second: 5 * time.Second, 10 * time.Second: 10 * time.Second, time.Minute: 15 * time.Second,
+		time.Second: 2 * time.Second, 10 * time.Second: 10 * time.Second, time.Minute: 15 * time.Second,
 	} {
 		d := Plan(archived(spec(func(s *v1beta2.BackupSpec) { s.Archive.Interval = &metav1.Duration{Duration: interval} })))
 		if d.RequeueAfter != want {
