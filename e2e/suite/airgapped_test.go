@@ -7,11 +7,12 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // TestAirGapped: the operators, the members and the backups of the example run by images of a
-// registry of the user's alone, which takes nobody without credentials. The backups go to a store
-// with a certificate of the user's own CA.
+// registry of the user's alone, which takes nobody without credentials, and so does the etcd that
+// proves a backup. The backups go to a store with a certificate of the user's own CA.
 func TestAirGapped(t *testing.T) {
 	isLong(t)
 	needsNodeAccess(t)
@@ -28,7 +29,7 @@ func TestAirGapped(t *testing.T) {
 	s.must(r.Mirror(s.ctx))
 	s.tell("%s has the images", registry)
 	s.kubectl("create", "secret", "docker-registry", "registry", "--docker-server="+registry, "--docker-username="+user, "--docker-password="+password)
-	s.helmInstalls(umbrella, s.umbrella(), "--set", "global.imageRegistry="+registry+",global.imagePullSecrets[0].name=registry")
+	s.helmInstalls(umbrella, s.umbrella(), "--set", "global.imageRegistry="+registry+",global.imagePullSecrets[0].name=registry,etcd-restore-operator.extraArgs[0]=--etcd-repository="+registry+"/coreos/etcd")
 	s.operatorsRun()
 	s.must(s.view.WatchBackups(s.ctx))
 
@@ -46,6 +47,7 @@ func TestAirGapped(t *testing.T) {
 	s.must(b.Patch(s.ctx, map[string]any{"spec": map[string]any{"backupPolicy": map[string]any{"schedule": nil, "backupIntervalInSecond": 3600}}}))
 	b.becomes("stored", twoMinutes, harness.MadeTimes(1))
 	b.opens(b.records()[0], v1beta2.CompressionNone)
+	b.becomes("proved", fourMinutes, harness.BackupCondition(v1beta2.ConditionVerified, true, v1beta2.BackupReasonVerified))
 
 	for _, repository := range []string{"coreos/etcd", "etcd-operators/etcd-operator", "etcd-operators/etcd-backup-operator", "etcd-operators/etcd-restore-operator"} {
 		if !r.Pulled(repository) {
@@ -57,7 +59,29 @@ func TestAirGapped(t *testing.T) {
 	for _, operator := range harness.Operators {
 		s.runsOnlyFrom(registry, "app.kubernetes.io/name="+operator)
 	}
+	s.pulledOnlyFrom(registry, name)
 	w.lostNothing(3)
+}
+
+// pulledOnlyFrom: the events of the Pods of a cluster and its backups, also of those that are gone, tell of images of a
+// registry alone, and of an etcd that is no member.
+func (s *scene) pulledOnlyFrom(registry, name string) {
+	s.t.Helper()
+	started := false
+	for line := range strings.Lines(s.kubectl("get", "events", "-o", `jsonpath={range .items[?(@.involvedObject.kind=="Pod")]}{.involvedObject.name} {.message}{"\n"}{end}`)) {
+		pod, message, _ := strings.Cut(line, " ")
+		_, image, isOfImage := strings.Cut(message, "image \"")
+		if !isOfImage || !strings.HasPrefix(pod, name+"-") || pod == name+"-writer" {
+			continue
+		}
+		if !strings.HasPrefix(image, registry+"/") {
+			s.t.Errorf("Pod %s: %s", pod, message)
+		}
+		started = started || strings.HasPrefix(image, registry+"/coreos/etcd:") && !member.IsName(name, pod)
+	}
+	if !started {
+		s.t.Errorf("no event tells of an image of etcd for a Pod that proves a backup")
+	}
 }
 
 // runsOnlyFrom: each container of the Pods with a label has an image of a registry.

@@ -7,8 +7,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
+	"os"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,6 +36,9 @@ import (
 // from its beginning to its end.
 const apiQPS, apiBurst = 100, 200
 
+// etcdRepositoryEnv is for who cannot change flags, such as users of OLM.
+const etcdRepositoryEnv = "ETCD_REPOSITORY"
+
 func main() {
 	var etcd string
 	operator.Main(&operator.Program{
@@ -48,7 +53,8 @@ func main() {
 		CreatorsCan:   "whoever can create EtcdRestores can then get EtcdClusters as if they could create them, with any image and any Secret of the namespace",
 
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&etcd, "etcd-repository", v1beta2.DefaultRepository, "image of etcd, without its tag, that a verification with spec.startEtcd starts; the tag is v and the version")
+			fs.StringVar(&etcd, "etcd-repository", cmp.Or(os.Getenv(etcdRepositoryEnv), v1beta2.DefaultRepository),
+				"image of etcd, without its tag, that a verification with spec.startEtcd starts; the tag is v and the version. The environment variable "+etcdRepositoryEnv+" replaces the default")
 		},
 		Caches: caches,
 		SetUp: func(ctx context.Context, mgr ctrl.Manager, o *operator.Options) error {
