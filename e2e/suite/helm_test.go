@@ -2,7 +2,9 @@ package suite
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,24 +22,26 @@ const umbrella = "etcd-operators"
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	s := aNamespace(t, "restricted")
-	h := s.isInstalledByHelm(s.umbrella())
+	h := s.isInstalledByHelm(s.umbrella(), false)
 	h.upgrades()
 	h.isRemoved()
 }
 
 // TestUpdateOfCharts: it also does when the chart was that of the previous release, with its
-// images, and on the way back to that chart without its definitions. It runs beside no other test:
-// the chart takes the definitions back, which are everybody's.
+// images, and on the way back to that chart without its definitions. The operators are those of all
+// namespaces; TestUpdateOfOperators has those of one. It runs beside no other test: the chart takes
+// the definitions back, which are everybody's.
 func TestUpdateOfCharts(t *testing.T) {
 	s, before := afterARelease(t)
 	var tags []string
 	for _, operator := range harness.Operators {
 		tags = append(tags, "--set", operator+".image.tag="+before.Version)
 	}
-	h := s.isInstalledByHelm(before.Chart(), tags...)
+	h := s.isInstalledByHelm(before.Chart(), true, tags...)
 	h.upgrades()
 	h.goesBack(before, tags)
 	h.isRemoved()
+	s.must(env.UninstallRelease(s.ctx, s.ns, harness.OperatorName)) // with what belongs to no namespace
 }
 
 // helmed is a cluster whose operators Helm has installed, all by one chart.
@@ -46,23 +50,39 @@ type helmed struct {
 	c       *cluster
 	w       *etcdClient
 	members map[types.UID]int32
+	// isWide is true if the operators are those of all namespaces.
+	isWide bool
 }
 
 // isInstalledByHelm installs all operators by a chart, and has one of them form a cluster.
-func (s *scene) isInstalledByHelm(chart string, values ...string) *helmed {
+func (s *scene) isInstalledByHelm(chart string, isWide bool, values ...string) *helmed {
 	s.t.Helper()
-	s.helmInstalls(umbrella, chart, values...)
+	h := &helmed{s: s, isWide: isWide}
+	s.helmInstalls(umbrella, chart, append(h.scope(), values...)...)
 	s.operatorsRun()
-	c := s.cluster("etcd", harness.Size(3))
-	c.settles(3, oneMinute)
-	return &helmed{s: s, c: c, members: c.restarts(), w: c.writes()}
+	options := []harness.Option{harness.Size(3)}
+	if isWide {
+		options = append(options, harness.ClusterWide)
+	}
+	h.c = s.cluster("etcd", options...)
+	h.c.settles(3, oneMinute)
+	h.members, h.w = h.c.restarts(), h.c.writes()
+	return h
+}
+
+// scope are the values of the chart of all operators, also of that of the release, for their scope.
+func (h *helmed) scope() (values []string) {
+	for _, operator := range harness.Operators {
+		values = append(values, "--set", fmt.Sprintf("%s.clusterWide=%t", operator, h.isWide))
+	}
+	return values
 }
 
 // upgrades moves to today's chart, with other values.
 func (h *helmed) upgrades() {
 	s := h.s
 	s.t.Helper()
-	_, err := env.Helm(s.ctx, s.ns, "upgrade", umbrella, s.umbrella(), "--set", "etcd-operator.replicas=1,etcd-operator.podLabels.team=storage,etcd-operator.resources.limits.memory=512Mi")
+	_, err := env.Helm(s.ctx, s.ns, append([]string{"upgrade", umbrella, s.umbrella(), "--set", "etcd-operator.replicas=1,etcd-operator.podLabels.team=storage,etcd-operator.resources.limits.memory=512Mi"}, h.scope()...)...)
 	s.must(err)
 	s.operatorsRun()
 	if team := s.kubectl("get", "pods", "-l", "team=storage", "-o", "name"); strings.Count(team, "pod/") != 1 {
@@ -83,7 +103,7 @@ func (h *helmed) goesBack(before *previous.Release, values []string) {
 		values = append(values, "--set", operator+".crds.create=false")
 	}
 	generation := s.kubectl("get", "crd", definition, "-o", "jsonpath={.metadata.generation}")
-	_, err := env.Helm(s.ctx, s.ns, append([]string{"upgrade", umbrella, before.Chart()}, values...)...)
+	_, err := env.Helm(s.ctx, s.ns, slices.Concat([]string{"upgrade", umbrella, before.Chart()}, values, h.scope())...)
 	s.must(err)
 	for _, operator := range harness.Operators {
 		s.kubectl("rollout", "status", "deployment/"+operator, "--timeout=3m")
@@ -112,7 +132,7 @@ func (h *helmed) isRemoved() {
 	h.w.noticed(aBlink)
 	s.tell("the release is gone, and the cluster is there")
 
-	s.helmInstalls(harness.OperatorName, chartOf(harness.OperatorName))
+	s.helmInstalls(harness.OperatorName, chartOf(harness.OperatorName), "--set", fmt.Sprintf("clusterWide=%t", h.isWide))
 	s.within(oneMinute, func(ctx context.Context) error { return env.AwaitOperator(ctx, s.view, s.ns) })
 	h.c.resize(1)
 	h.c.settles(1, oneMinute)
