@@ -20,6 +20,8 @@ var ownLabels = []string{"app.kubernetes.io/name", "app.kubernetes.io/part-of"}
 
 // TestHelmAndKustomizeInstallTheSame renders both and compares them object by object.
 func TestHelmAndKustomizeInstallTheSame(t *testing.T) {
+	// The component puts the policy of members into the operators' namespace, too.
+	atHome := map[string]any{"create": true, "namespaces": []any{home}}
 	for name, c := range map[string]struct {
 		values     map[string]any
 		folder     string
@@ -34,6 +36,18 @@ func TestHelmAndKustomizeInstallTheSame(t *testing.T) {
 		"cluster-wide with cert-manager": {
 			values: map[string]any{"clusterWide": true, "rbac": map[string]any{"certManager": true}},
 			folder: "cluster-wide", components: []string{"cert-manager"}, only: original,
+		},
+		"cluster-wide with network-policies": {
+			values: map[string]any{"clusterWide": true, "networkPolicies": atHome},
+			folder: "cluster-wide", components: []string{"network-policies"},
+		},
+		"all components": {
+			values:     map[string]any{"networkPolicies": map[string]any{"create": true}, "rbac": map[string]any{"nodes": true, "certManager": true}},
+			components: []string{"network-policies", "nodes", "cert-manager"}, only: original,
+		},
+		"cluster-wide with all components": { // nodes is part of it
+			values: map[string]any{"clusterWide": true, "networkPolicies": atHome, "rbac": map[string]any{"certManager": true}},
+			folder: "cluster-wide", components: []string{"network-policies", "cert-manager"}, only: original,
 		},
 	} {
 		for _, operator := range Operators {
@@ -82,8 +96,11 @@ func overlay(t *testing.T, namespace, folder string, components []string) string
 		return relative
 	}
 	text := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources:\n  - %s\n", namespace, at(folder))
-	for _, c := range components {
-		text += fmt.Sprintf("components:\n  - %s\n", at("components/"+c))
+	for i, c := range components {
+		if i == 0 {
+			text += "components:\n"
+		}
+		text += fmt.Sprintf("  - %s\n", at("components/"+c))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
