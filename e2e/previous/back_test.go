@@ -21,9 +21,9 @@ import (
 )
 
 // TestWayBackOfCharts: who goes back to the chart of the release without its definitions keeps those of
-// today, and the rules of admission that belong to them. A value that the older chart does not have is
-// set to null. helm rollback takes them back. The next update
-// takes them along again if it is told to, and otherwise has the values of the one before.
+// today, and the rules of admission that belong to them. helm rollback takes them back. The next update
+// takes them along again if it is told to, and otherwise has the values of the one before. A value that
+// the older chart does not have is set to null.
 func TestWayBackOfCharts(t *testing.T) {
 	r, config := release(t), apiservertest.Another(t)
 	h := helm{t: t, program: filepath.Join(r.root, "bin/helm"), kubeconfig: apiservertest.Kubeconfig(t, config), cache: t.TempDir()}
@@ -37,13 +37,18 @@ func TestWayBackOfCharts(t *testing.T) {
 	if cmp.Equal(before, updated) {
 		t.Fatal("the definitions are those of the release after the update, too")
 	}
+	goBack := []string{"upgrade", charts.Umbrella, r.Chart(), "--reset-then-reuse-values", "--set", create("false")}
+	if out, err := h.try(goBack...); err == nil || !strings.Contains(out, "additional properties 'disabled' not allowed") {
+		t.Fatalf("the chart of the release takes %s: %v; name another value\n%s", lacked, err, out)
+	}
+	goBack[len(goBack)-1] += "," + lacked + "=null"
 	for _, step := range []struct {
 		name string
 		args []string
 		want map[string]map[string]any
 		has  bool
 	}{
-		{"going back", []string{"upgrade", charts.Umbrella, r.Chart(), "--reset-then-reuse-values", "--set", create("false") + "," + lacked + "=null"}, updated, false},
+		{"going back", goBack, updated, false},
 		{"an update without values", []string{"upgrade", charts.Umbrella, today}, updated, false},
 		{"an update with them", []string{"upgrade", charts.Umbrella, today, "--reset-then-reuse-values", "--set", create("true")}, updated, true},
 		{"helm rollback", []string{"rollback", charts.Umbrella, "1"}, before, true},
@@ -133,13 +138,18 @@ type helm struct {
 
 func (h helm) run(args ...string) string {
 	h.t.Helper()
+	out, err := h.try(args...)
+	if err != nil {
+		h.t.Fatalf("helm %s: %v (make bin/helm builds it)\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (h helm) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), helmTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.program, append(args, "--namespace", "databases", "--kubeconfig", h.kubeconfig)...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+h.cache)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		h.t.Fatalf("helm %s: %v (make bin/helm builds it)\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
+	return string(out), err
 }
