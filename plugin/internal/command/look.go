@@ -341,20 +341,22 @@ func (a *App) events() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if watch && f.IsData() {
-				return a.watchEvents(ctx, s, f, nil)
-			}
 			events, err := eventsOf(ctx, s)
 			if err != nil {
 				return err
 			}
-			if err := a.print(o, events, func(f screen.Format) error {
-				if len(events) == 0 {
-					fmt.Fprintf(a.ErrOut, "There are no events about %s.\n", args[0])
-					return nil
-				}
-				return screen.EventTable(events, a.Now()).Print(a.Out, f)
-			}); err != nil || !watch {
+			if watch && f.IsData() {
+				err = a.showEach(f, events)
+			} else {
+				err = a.print(o, events, func(f screen.Format) error {
+					if len(events) == 0 {
+						fmt.Fprintf(a.ErrOut, "There are no events about %s.\n", args[0])
+						return nil
+					}
+					return screen.EventTable(events, a.Now()).Print(a.Out, f)
+				})
+			}
+			if err != nil || !watch {
 				return err
 			}
 			return a.watchEvents(ctx, s, f, events)
@@ -372,33 +374,38 @@ func (a *App) watchEvents(ctx context.Context, s *scene, f screen.Format, shown 
 		for _, e := range shown {
 			known[key(e)] = true
 		}
-		events, err := eventsOf(ctx, s)
-		switch {
-		case isTransient(err):
-			a.tellNoAnswer(ctx, err)
-			events = shown
-		case err != nil:
-			return unlessEnded(ctx, err)
-		}
-		for _, e := range events {
-			if known[key(e)] {
-				continue
-			}
-			e.APIVersion, e.Kind = "v1", "Event"
-			if err := screen.PrintNext(a.Out, f, e, func() error {
-				_, err := fmt.Fprintf(a.Out, "%s  %-7s  %s  %s/%s  %s\n", screen.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Message)
-				return err
-			}); err != nil {
-				return err
-			}
-		}
-		shown = events
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(a.Refresh):
 		}
+		events, err := eventsOf(ctx, s)
+		switch {
+		case isTransient(err):
+			a.tellNoAnswer(ctx, err)
+			continue
+		case err != nil:
+			return unlessEnded(ctx, err)
+		}
+		shown = slices.Clone(events)
+		if err := a.showEach(f, slices.DeleteFunc(events, func(e corev1.Event) bool { return known[key(e)] })); err != nil {
+			return err
+		}
 	}
+}
+
+// showEach shows events as they come: a line for each, or a document.
+func (a *App) showEach(f screen.Format, events []corev1.Event) error {
+	for _, e := range events {
+		e.APIVersion, e.Kind = "v1", "Event"
+		if err := screen.PrintNext(a.Out, f, e, func() error {
+			_, err := fmt.Fprintf(a.Out, "%s  %-7s  %s  %s/%s  %s\n", screen.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Message)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eventsOf are the events about a cluster and about what belongs to it, the newest last.
