@@ -45,6 +45,8 @@ type stage struct {
 
 // newStage fails if something is there that the show would put there, and remove at its end.
 func newStage(ctx context.Context, env *harness.Env, say *narrator) (*stage, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
 	names := []string{
 		"deployment/" + harness.OperatorName, "deployment/" + harness.BackupOperatorName, "deployment/" + harness.RestoreOperatorName,
 		"deployment/s3", "service/s3", "secret/" + harness.StoreSecret, "pod/inspect-s3", "pod/" + name + "-writer", "pod/" + name + "-mirror",
