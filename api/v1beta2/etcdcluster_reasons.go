@@ -78,6 +78,11 @@ const (
 	// exist, or the operator cannot read it. Correct that as the message says; members that
 	// run keep serving. Also a reason of CertificatesReady and Recovering.
 	ClusterReasonCertificatesMissing = "CertificatesMissing"
+	// ClusterReasonCertificatesUnreadable: the API server does not return a Secret with
+	// certificates to the operator. The message has its error. Members keep serving, and the
+	// operator keeps using the certificates that it read last. Restore access to the Secret. Also
+	// a reason of CertificatesReady and Recovering.
+	ClusterReasonCertificatesUnreadable = "CertificatesUnreadable"
 	// ClusterReasonCertificatesInvalid: a certificate would be refused: it has expired, is for
 	// other names, or is signed by another CA. Replace it; members that run keep serving. Also
 	// a reason of CertificatesReady and Recovering.

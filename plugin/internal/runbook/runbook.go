@@ -102,7 +102,7 @@ var clusterFits = []fit{
 		v1beta2.ClusterReasonPodRejected, v1beta2.ClusterReasonVolumeRejected, v1beta2.ClusterReasonServiceRejected,
 		v1beta2.ClusterReasonPodDisruptionBudgetRejected, v1beta2.ClusterReasonActionRejected,
 	}, runbook: "rejected", risk: RiskNo},
-	{condition: v1beta2.ConditionCertificatesReady, status: metav1.ConditionFalse, reasons: []string{v1beta2.ClusterReasonCertificatesMissing, v1beta2.ClusterReasonCertificatesInvalid}, runbook: "certificates", risk: RiskNo},
+	{condition: v1beta2.ConditionCertificatesReady, status: metav1.ConditionFalse, reasons: []string{v1beta2.ClusterReasonCertificatesMissing, v1beta2.ClusterReasonCertificatesUnreadable, v1beta2.ClusterReasonCertificatesInvalid}, runbook: "certificates", risk: RiskNo},
 	{condition: v1beta2.ConditionCertificatesReady, status: metav1.ConditionFalse, reasons: []string{v1beta2.ClusterReasonCertificatesPending}, runbook: "certificates", risk: RiskNo, after: slow},
 	{condition: v1beta2.ConditionCredentialsMissing, status: metav1.ConditionTrue, runbook: "credentials", risk: RiskNo},
 	{condition: v1beta2.ConditionCredentialsInvalid, status: metav1.ConditionTrue, runbook: "credentials", risk: RiskNo},

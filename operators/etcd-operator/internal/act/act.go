@@ -33,6 +33,10 @@ import (
 // done.
 var ErrStale = errors.New("observed state is stale")
 
+// errNoted means that the reason of a failure was written on the object, where the next
+// Observation finds it.
+var errNoted = errors.New("noted on the object")
+
 // ErrNameTaken means that a volume of a new member's name exists and can't be used: it is
 // someone else's, or being deleted, or a restore has retired it. Another name is to be tried.
 var ErrNameTaken = errors.New("the name is taken")
@@ -59,15 +63,14 @@ type Actor struct {
 // only record something in the status (plan.Records) are carried out by Report, which
 // fails if the EtcdCluster has changed at all.
 //
-// What the API server refuses for good is a RejectedError. One that lets a volume grow is
-// noted on the volume instead.
+// What fails at the API server is a RejectedError. A PVC that must not be expanded is annotated
+// instead.
 func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, decided action.Action) error {
 	err := a.act(ctx, c, obs, decided)
-	var known *RejectedError
-	if _, grows := decided.(action.GrowClaim); grows || !isRejection(err) || errors.As(err, &known) {
+	if errors.As(err, new(*RejectedError)) || errors.Is(err, errNoted) || !isRejection(err) {
 		return err
 	}
-	return rejected(c, action.RejectedAction(decided), err)
+	return rejected(c, action.Effects(decided)[0], err)
 }
 
 func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, decided action.Action) error {

@@ -1,11 +1,11 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,78 +33,55 @@ const FieldOwner = client.FieldOwner("etcd-operator")
 // with the minAvailable of the decision (plan.KeepBudget and plan.NoBudget have their
 // meaning). It writes nothing when they are so already.
 //
-// What the API server refuses for good is a RejectedError: of the first Service that is,
-// and of the budget. Those that are held back, refused just now, are not tried.
+// Each child is applied whatever becomes of the others. Children that fail at the API server are
+// a RejectedError. Those that are held back are not tried.
 func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int, heldBack ...facts.Rejection) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	held := heldChildren(heldBack)
-	if held.has(facts.LabelMembers, "") {
-		return nil // Services select by labels
-	}
-	labelled, err := a.metadata(ctx, c)
-	if err != nil {
-		return rejectedChild(c, facts.LabelMembers, "", err)
-	}
 	var refused *RejectedError
-	if err := a.services(ctx, c, labelled, held); err != nil && !errors.As(err, &refused) {
-		return err
+	var failed error
+	try := func(r *facts.Rejection, apply func() error) {
+		if slices.ContainsFunc(heldBack, r.SameEffect) {
+			return
+		}
+		switch err := apply(); {
+		case err == nil:
+		case isRejection(err), isAnsweredConflict(err):
+			refused = joinRejected(refused, rejected(c, *r, err))
+		default:
+			failed = cmp.Or(failed, err)
+		}
 	}
-	err = a.budget(ctx, c, budget, labelled, held)
-	if err != nil && !errors.As(err, new(*RejectedError)) {
+	labelled := false
+	try(&facts.Rejection{Kind: facts.LabelMembers}, func() (err error) {
+		labelled, err = a.metadata(ctx, c)
 		return err
+	})
+	for _, svc := range []*corev1.Service{member.PeerService(c), member.ClientService(c)} {
+		var current corev1.Service
+		r := facts.Rejection{Kind: facts.ApplyService, Name: svc.Name}
+		try(&r, func() error {
+			err := a.applySelecting(ctx, c, svc, &current, labelled)
+			r.Absent = current.UID == ""
+			return err
+		})
 	}
-	if refused = joinRejected(refused, err); refused != nil {
+	switch pdb := member.DisruptionBudget(c, max(budget, 1)); budget {
+	case facts.KeepBudget:
+	case facts.NoBudget:
+		try(&facts.Rejection{Kind: facts.DeleteBudget, Name: pdb.Name}, func() error { return a.deleteBudget(ctx, c) })
+	default:
+		try(&facts.Rejection{Kind: facts.ApplyBudget, Name: pdb.Name}, func() error {
+			return a.applySelecting(ctx, c, pdb, &policyv1.PodDisruptionBudget{}, labelled)
+		})
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case refused != nil:
 		return refused
 	}
 	return nil
-}
-
-// heldChildren are those that are not tried.
-type heldChildren []facts.Rejection
-
-func (h heldChildren) has(kind, name string) bool {
-	return slices.ContainsFunc(h, func(r facts.Rejection) bool { return r.Kind == kind && r.Name == name })
-}
-
-// services applies the Services up to the first one that is refused: what refuses it will
-// refuse the next one, too, and one event is enough.
-func (a *Actor) services(ctx context.Context, c *v1beta2.EtcdCluster, labelled bool, held heldChildren) error {
-	for _, svc := range []*corev1.Service{member.PeerService(c), member.ClientService(c)} {
-		if held.has(facts.ApplyService, svc.Name) {
-			return nil
-		}
-		if err := a.applySelecting(ctx, c, svc, &corev1.Service{}, labelled); err != nil {
-			return rejectedChild(c, facts.ApplyService, svc.Name, err)
-		}
-	}
-	return nil
-}
-
-// budget brings the PodDisruptionBudget to the minAvailable of the decision.
-func (a *Actor) budget(ctx context.Context, c *v1beta2.EtcdCluster, minAvailable int, labelled bool, held heldChildren) error {
-	if minAvailable == facts.KeepBudget {
-		return nil
-	}
-	want := member.DisruptionBudget(c, max(minAvailable, 1))
-	if minAvailable == facts.NoBudget {
-		if held.has(facts.DeleteBudget, want.Name) {
-			return nil
-		}
-		return rejectedChild(c, facts.DeleteBudget, want.Name, a.deleteBudget(ctx, c))
-	}
-	if held.has(facts.ApplyBudget, want.Name) {
-		return nil
-	}
-	return rejectedChild(c, facts.ApplyBudget, want.Name, a.applySelecting(ctx, c, want, &policyv1.PodDisruptionBudget{}, labelled))
-}
-
-// rejectedChild is the error of a child; a RejectedError if the API server has refused it.
-func rejectedChild(c *v1beta2.EtcdCluster, kind, name string, err error) error {
-	if !isRejection(err) {
-		return err
-	}
-	return rejected(c, facts.Rejection{Kind: kind, Name: name}, err)
 }
 
 // applySelecting applies what selects Pods. While a cache shows a Pod without the owner's

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,7 +98,10 @@ func (a *Actor) growClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *fact
 	noted := a.patchClaim(ctx, claim, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{v1beta2.AnnotationGrowthRefused: observe.Refused(x.Size, time.Now(), words(err))}},
 	})
-	return cmp.Or(noted, err)
+	if noted != nil {
+		return noted
+	}
+	return fmt.Errorf("%w: %w", errNoted, err)
 }
 
 // words are what the API server said.
@@ -137,27 +139,28 @@ func owned(c *v1beta2.EtcdCluster, retain bool) map[string]any {
 }
 
 func (a *Actor) keepClaims(ctx context.Context, c *v1beta2.EtcdCluster, x action.KeepClaims) error {
-	for _, ref := range x.Claims {
-		claim, err := a.observedClaim(ctx, c, ref.Name, ref.UID)
-		if err != nil {
-			return err
-		}
-		if err := a.unchanged(ctx, c, BeforeKeeping); err != nil {
-			return err
-		}
-		metadata, annotations := owned(c, x.Retain), map[string]any{}
-		if x.Version != "" {
-			annotations[member.AnnotationVersion] = x.Version
-		}
-		if x.Recovered {
-			annotations[v1beta2.AnnotationSurvivorPermit] = nil
-		}
-		metadata["annotations"] = annotations
-		if err := a.patchClaim(ctx, claim, map[string]any{"metadata": metadata}); err != nil {
-			return err
-		}
+	return forEach(x.Claims, func(ref action.ClaimRef) error {
+		return rejectedObject(c, x, ref.Name, a.keepClaim(ctx, c, x, ref))
+	})
+}
+
+func (a *Actor) keepClaim(ctx context.Context, c *v1beta2.EtcdCluster, x action.KeepClaims, ref action.ClaimRef) error {
+	claim, err := a.observedClaim(ctx, c, ref.Name, ref.UID)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := a.unchanged(ctx, c, BeforeKeeping); err != nil {
+		return err
+	}
+	metadata, annotations := owned(c, x.Retain), map[string]any{}
+	if x.Version != "" {
+		annotations[member.AnnotationVersion] = x.Version
+	}
+	if x.Recovered {
+		annotations[v1beta2.AnnotationSurvivorPermit] = nil
+	}
+	metadata["annotations"] = annotations
+	return a.patchClaim(ctx, claim, map[string]any{"metadata": metadata})
 }
 
 func (a *Actor) takeClaims(ctx context.Context, c *v1beta2.EtcdCluster, x action.TakeClaims) error {

@@ -20,13 +20,15 @@ import (
 // metadata brings the labels and annotations of the members' Pods to what the spec says
 // now, in place: nothing restarts; and puts back the labels of their claims. A Pod or
 // claim that has changed meanwhile is looked at again. It reports whether all Pods had
-// been labelled before, so that Services may select by that.
+// been labelled before, so that Services may select by that. An object that cannot be labelled
+// keeps no other from its labels.
 func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled bool, err error) {
 	var list corev1.PodList
 	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return false, fmt.Errorf("list Pods: %w", err)
 	}
 	labelled = true
+	var failed []error
 	found := map[string]bool{}
 	for i := range list.Items {
 		p := &list.Items[i]
@@ -35,14 +37,10 @@ func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled 
 			continue
 		}
 		labelled = labelled && member.IsLabelled(c, p)
-		if err := a.labelPod(ctx, c, p); err != nil {
-			return false, err
-		}
+		failed = append(failed, a.labelPod(ctx, c, p))
 	}
-	if err := a.podLabels(ctx, c, found); err != nil {
-		return false, err
-	}
-	return labelled, a.claimLabels(ctx, c, list.Items)
+	failed = append(failed, a.podLabels(ctx, c, found), a.claimLabels(ctx, c, list.Items))
+	return labelled, errors.Join(failed...)
 }
 
 // labelPod brings the labels and annotations of a Pod of the cluster to what they are to

@@ -1,9 +1,9 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,43 +27,35 @@ import (
 
 // The actions of this file are on Pods and their volumes.
 
-// createPods creates Pods and, where members are persistent, their claims first: a
-// claim without a Pod is either given one or deleted later. Each member that returns helps, so one
-// that is refused, or whose name is taken, keeps no other from being tried. A call that was not
-// answered ends it, and is what is told: the Pod may still come about (S12).
+// createPods creates Pods and, where members are persistent, their PVCs first: a PVC without a
+// Pod is either given one or deleted later. Each member that returns helps, so a Pod that is
+// rejected, or whose name is taken, keeps no other from being tried. A call that got no answer
+// ends it: the Pod may still be created (S12).
 func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.CreatePods) error {
 	if err := a.samePods(ctx, c, obs); err != nil {
 		return err
 	}
-	var refused *RejectedError
-	var stale error
-	for _, p := range x.Pods {
-		err := a.createPod(ctx, c, p)
-		switch rejected := joinRejected(nil, err); {
-		case err == nil:
-		case p.Role != facts.Returning: // one is refused as the next
-			return err
-		case errors.Is(err, ErrStale):
-			stale = err
-		case rejected == nil:
-			return err
-		default:
-			refused = joinRejected(refused, err)
+	var first error
+	err := forEach(x.Pods, func(p action.NewPod) error {
+		if first != nil {
+			return nil
 		}
-	}
-	if refused != nil {
-		return refused
-	}
-	return stale
+		err := a.createPod(ctx, c, p)
+		if p.Role != facts.Returning { // the next one would be rejected like this one
+			first = err
+		}
+		return err
+	})
+	return cmp.Or(first, err)
 }
 
 // createPod creates one Pod, and its claim.
 func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) error {
 	claim, err := a.claimFor(ctx, c, p)
+	if isRejection(err) {
+		return rejected(c, action.RejectedPod(p, true), err)
+	}
 	if err != nil {
-		if isRejection(err) {
-			return rejected(c, action.RejectedPod(p, true), err)
-		}
 		return err
 	}
 	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
@@ -86,7 +78,8 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.
 		return err
 	}
 	err = a.Client.Create(ctx, pod)
-	if isRejection(err) {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		// Whatever the reason, the next try uses the same name: the PVC of this one exists.
 		return rejected(c, action.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
 	}
 	return staleIf(NameIsFree, apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
@@ -237,28 +230,29 @@ func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name strin
 }
 
 func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.SetRoles) error {
-	for _, r := range x.Roles {
-		seen := podNamed(obs, r.Name)
-		if refuses(Observed, seen == nil) {
-			return fmt.Errorf("%w: Pod %s was not observed", ErrStale, r.Name)
-		}
-		if err := a.unchanged(ctx, c, BeforeRole); err != nil {
-			return err
-		}
-		ops := []jsonpatch.Operation{
-			op("replace", rolePath, string(r.Role)),
-			annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
-		}
-		if r.Role == facts.Voter { // which serves
-			ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))
-		}
-		tests := of(SameRole, r.UID)
-		tests.ops = append(tests.ops, op("test", rolePath, string(seen.Role)))
-		if err := a.patchPod(ctx, c, r.Name, tests, ops...); err != nil {
-			return err
-		}
+	return forEach(x.Roles, func(r action.PodRole) error {
+		return rejectedObject(c, x, r.Name, a.setRole(ctx, c, obs, r))
+	})
+}
+
+func (a *Actor) setRole(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, r action.PodRole) error {
+	seen := podNamed(obs, r.Name)
+	if refuses(Observed, seen == nil) {
+		return fmt.Errorf("%w: Pod %s was not observed", ErrStale, r.Name)
 	}
-	return nil
+	if err := a.unchanged(ctx, c, BeforeRole); err != nil {
+		return err
+	}
+	ops := []jsonpatch.Operation{
+		op("replace", rolePath, string(r.Role)),
+		annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
+	}
+	if r.Role == facts.Voter { // which serves
+		ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))
+	}
+	tests := of(SameRole, r.UID)
+	tests.ops = append(tests.ops, op("test", rolePath, string(seen.Role)))
+	return a.patchPod(ctx, c, r.Name, tests, ops...)
 }
 
 // grantStartPermit gives it to the Pod as it is now. One that arrives late is refused: another
@@ -278,15 +272,12 @@ func (a *Actor) grantStartPermit(ctx context.Context, c *v1beta2.EtcdCluster, x 
 }
 
 func (a *Actor) revokeStartPermits(ctx context.Context, c *v1beta2.EtcdCluster, x action.RevokeStartPermits) error {
-	for _, p := range x.Pods {
+	return forEach(x.Pods, func(p action.PodRef) error {
 		if err := a.unchanged(ctx, c, BeforeRevocation); err != nil {
 			return err
 		}
-		if err := a.patchPod(ctx, c, p.Name, of(RevocationOfPod, p.UID), op("remove", permitPath, nil)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return rejectedObject(c, x, p.Name, a.patchPod(ctx, c, p.Name, of(RevocationOfPod, p.UID), op("remove", permitPath, nil)))
+	})
 }
 
 // permitOf writes a start permit as the launcher reads it.

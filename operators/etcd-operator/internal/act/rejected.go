@@ -3,63 +3,119 @@ package act
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// RejectedError means that the API server has refused effects for good: it has answered,
-// and nothing came of them. It is of no use to try them again at once.
+// RejectedError means that effects failed at the API server, and not because the observation was
+// outdated. They are remembered and retried later, whatever the cause: a lasting rejection can
+// have any code.
 type RejectedError struct {
-	// Rejections are at least one.
+	// Rejections has at least one element.
 	Rejections []facts.Rejection
-	err        error
+	// Uncertain is true if an effect may have happened, or may still happen.
+	Uncertain bool
+	err       error
 }
 
 func (e *RejectedError) Error() string { return e.err.Error() }
 func (e *RejectedError) Unwrap() error { return e.err }
 
-func rejected(c *v1beta2.EtcdCluster, r facts.Rejection, err error) error {
+func rejected(c *v1beta2.EtcdCluster, r facts.Rejection, err error) *RejectedError {
 	r.Generation, r.Words = c.Generation, wordsWithout(r.Name, err)
-	return &RejectedError{[]facts.Rejection{r}, err}
+	return &RejectedError{Rejections: []facts.Rejection{r}, Uncertain: !isRefused(err), err: err}
 }
 
-// joinRejected is the RejectedError of both, of which either may be nil.
-func joinRejected(a *RejectedError, err error) *RejectedError {
-	var b *RejectedError
-	if !errors.As(err, &b) {
-		return a
+// rejectedObject returns the error of what an action did to one object, as a RejectedError if
+// it is a rejection.
+func rejectedObject(c *v1beta2.EtcdCluster, a action.Action, name string, err error) error {
+	if !isRejection(err) {
+		return err
 	}
-	if a == nil {
+	return rejected(c, action.RejectionOf(a, name), err)
+}
+
+// joinRejected returns the RejectedError of both, either of which may be nil.
+func joinRejected(a *RejectedError, err error) *RejectedError {
+	b, ok := errors.AsType[*RejectedError](err)
+	switch {
+	case !ok:
+		return a
+	case a == nil:
 		return b
 	}
-	return &RejectedError{append(a.Rejections, b.Rejections...), errors.Join(a.err, b.err)}
+	return &RejectedError{append(a.Rejections, b.Rejections...), a.Uncertain || b.Uncertain, errors.Join(a.err, b.err)}
 }
 
-// isRejection reports whether the API server has answered with a definite refusal: the
-// request is not permitted or not valid, or an admission plugin or webhook denies it, or
-// can't be asked. Admission comes before anything is stored. It is none if the object has
-// changed or is gone, or if the server asks to wait.
+// forEach does something to each object. An object for which it is rejected, or whose
+// observation is outdated, keeps no other from being tried. A call that got no answer ends it.
+func forEach[T any](all []T, do func(T) error) error {
+	var refused *RejectedError
+	var stale error
+	for _, x := range all {
+		err := do(x)
+		switch both := joinRejected(refused, err); {
+		case err == nil:
+		case errors.Is(err, ErrStale):
+			stale = err
+		case both == refused:
+			return err
+		default:
+			refused = both
+		}
+	}
+	if refused != nil {
+		return refused
+	}
+	return stale
+}
+
+// isRejection reports whether a request failed at the API server for a reason other than an
+// outdated observation: it was answered with any error but a conflict, or a deadline passed
+// while it was under way, as when a webhook hangs.
 func isRejection(err error) bool {
+	if err == nil || errors.Is(err, ErrStale) {
+		return false
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return status.Status().Code != http.StatusConflict
+	}
+	request, ok := errors.AsType[*url.Error](err)
+	return ok && request.Timeout()
+}
+
+// isAnsweredConflict reports whether a request without a precondition was answered with a
+// conflict, which a webhook can do for good.
+func isAnsweredConflict(err error) bool {
+	return apierrors.IsConflict(err) && !errors.Is(err, ErrStale)
+}
+
+// isRefused reports whether the API server has answered that it did nothing: the request is not
+// permitted or not valid, or an admission plugin or webhook denies it or cannot be called.
+// Admission comes before anything is stored.
+func isRefused(err error) bool {
 	status := apierrors.APIStatus(nil)
-	if err == nil || errors.Is(err, ErrStale) || !errors.As(err, &status) {
+	if !errors.As(err, &status) {
 		return false
 	}
 	s := status.Status()
 	switch s.Code {
-	case http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusRequestTimeout, http.StatusTooManyRequests:
+	case http.StatusRequestTimeout:
 		return false
 	case http.StatusInternalServerError:
 		return strings.Contains(s.Message, "failed calling webhook")
 	}
-	return s.Code >= http.StatusBadRequest && s.Code < http.StatusInternalServerError
+	return !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)
 }
 
-// wordsWithout are the API server's words without the name of an object, which may be one
-// that never exists.
+// wordsWithout returns what the API server said, without the name of an object that may never
+// exist.
 func wordsWithout(name string, err error) string {
 	said := words(err)
 	if name == "" {

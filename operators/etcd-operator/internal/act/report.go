@@ -12,12 +12,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // Report writes the status of the decision, together with what its action records
 // there, once, and only if anything in it has changed. It fails with a conflict if
-// the EtcdCluster has changed since c was read: then nothing is recorded.
+// the EtcdCluster has changed since c was read: then nothing is recorded. If the API server
+// rejects the write, the error is a RejectedError.
 // It returns the EtcdCluster as it is now, and c itself if nothing was written.
 func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (*v1beta2.EtcdCluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
@@ -41,7 +43,11 @@ func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decis
 	if !demands(StatusAsRead) {
 		next.ResourceVersion = ""
 	}
-	if err := a.Client.Status().Update(ctx, next); err != nil {
+	err := a.Client.Status().Update(ctx, next)
+	if isRejection(err) {
+		return c, rejected(c, facts.Rejection{Kind: facts.WritingStatus}, fmt.Errorf("write status: %w", err))
+	}
+	if err != nil {
 		_ = refuses(StatusAsRead, apierrors.IsConflict(err))
 		return c, fmt.Errorf("write status: %w", err)
 	}

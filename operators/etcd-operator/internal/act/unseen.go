@@ -128,15 +128,16 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 // which is needed for a quorum would count as lost for ever: no action is decided on, and so
 // nothing else looks for it.
 func (a *Actor) podLabels(ctx context.Context, c *v1beta2.EtcdCluster, found map[string]bool) error {
+	var failed []error
 	for _, name := range knownNames(c, &facts.Observation{}) {
 		if found[name] {
 			continue
 		}
-		if err := a.noUnseenPod(ctx, c, name); err != nil && !errors.Is(err, ErrStale) {
-			return err
+		if err := a.noUnseenPod(ctx, c, name); !errors.Is(err, ErrStale) {
+			failed = append(failed, err)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // labelClaim puts back the labels of a claim of the cluster, in one patch of it as it was
@@ -163,6 +164,7 @@ func (a *Actor) claimLabels(ctx context.Context, c *v1beta2.EtcdCluster, pods []
 	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {
 		return fmt.Errorf("list PVCs: %w", err)
 	}
+	var failed []error
 	found := map[string]bool{}
 	for i := range list.Items {
 		claim := &list.Items[i]
@@ -170,20 +172,18 @@ func (a *Actor) claimLabels(ctx context.Context, c *v1beta2.EtcdCluster, pods []
 			continue
 		}
 		found[claim.Name] = true
-		if err := a.labelClaim(ctx, c, claim); err != nil {
-			return err
-		}
+		failed = append(failed, a.labelClaim(ctx, c, claim))
 	}
 	for i := range pods {
 		p := &pods[i]
 		if !mounts(p, p.Name) || found[p.Name] || !metav1.IsControlledBy(p, c) || p.DeletionTimestamp != nil {
 			continue
 		}
-		if err := a.noUnseenClaim(ctx, c, &facts.Observation{}, p.Name); err != nil && !errors.Is(err, ErrStale) {
-			return err
+		if err := a.noUnseenClaim(ctx, c, &facts.Observation{}, p.Name); !errors.Is(err, ErrStale) {
+			failed = append(failed, err)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // mounts reports whether a Pod uses a claim.

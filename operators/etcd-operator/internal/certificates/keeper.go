@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -50,6 +51,7 @@ type Keeper struct {
 
 // found is the State of a cluster, what it was found for, and until when it holds.
 type found struct {
+	uid   types.UID
 	of    string
 	until time.Time
 	state State
@@ -83,10 +85,16 @@ func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error
 		return last.state, nil
 	}
 	state, err := k.look(ctx, c, pods)
-	if err != nil {
+	if apierrors.IsConflict(err) {
 		return State{}, err
 	}
-	next := found{of: of, until: time.Now().Add(lasting(c, &state)), state: state}
+	if err != nil {
+		if last.uid != c.UID {
+			last.state = unknown(c)
+		}
+		state = unreadable(last.state, err)
+	}
+	next := found{uid: c.UID, of: of, until: time.Now().Add(lasting(c, &state)), state: state}
 	state.Told = slices.DeleteFunc(slices.Clone(state.Told), func(e Event) bool {
 		if e.Warning {
 			next.warned = append(next.warned, e)
@@ -138,9 +146,6 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 	var state State
 	for range rounds {
 		in, err := k.read(ctx, c, pods)
-		if apierrors.IsForbidden(err) {
-			return unknown(c, err), nil
-		}
 		if err != nil {
 			return State{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -160,14 +161,26 @@ func announced(c *v1beta2.EtcdCluster) string {
 	return c.Status.TLS.Trust
 }
 
-// unknown is the State of a cluster whose Secrets the operator is not allowed to read.
-func unknown(c *v1beta2.EtcdCluster, err error) State {
-	return State{
-		TLS: facts.TLS{
-			Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != "", Problem: facts.CertificatesMissing,
-			Message: fmt.Sprintf("the operator is not allowed to read a Secret with certificates (%s): grant it that right", conditiontext.Clip(err.Error())), RequeueAfter: wrongDelay,
-		},
+// unknown returns the State of a cluster whose Secrets were never read.
+func unknown(c *v1beta2.EtcdCluster) State {
+	return State{TLS: facts.TLS{Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != ""}}
+}
+
+// unreadable returns the last known State of a cluster whose certificates could not be looked at
+// because of an error of the API server.
+func unreadable(last State, err error) State {
+	advice := "the operator keeps using the certificates that it read last"
+	if last.TLS.NoClientCertificate {
+		advice = "the operator cannot ask members until it can read the Secret"
 	}
+	if apierrors.IsForbidden(err) {
+		advice += "; grant it that right"
+	}
+	last.Told = nil
+	last.TLS.Problem = facts.CertificatesUnreadable
+	last.TLS.Message = fmt.Sprintf("cannot read certificates: %s; %s", conditiontext.Clip(err.Error()), advice)
+	last.TLS.RequeueAfter = wrongDelay
+	return last
 }
 
 // announce tells the hash of the CAs that members are to trust, once all Secrets

@@ -152,18 +152,17 @@ func (r *Reconciler) since(key client.ObjectKey) time.Time {
 	return r.begun
 }
 
-// doubt notes an effect that may still come about: neither Kubernetes nor etcd, nor its
-// authentication, has refused it, nor was it held back. (What is written in the status
-// cannot: it is refused once anything else is written.)
+// doubt notes an effect that may still happen: neither Kubernetes nor etcd, nor its
+// authentication, has refused it, nor was it held back. (A late write of the status
+// cannot happen: it is refused once anything else is written.)
 func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
-	if err == nil || errors.Is(err, act.ErrStale) || isRejected(err) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) {
+	if err == nil || errors.Is(err, act.ErrStale) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) || apierrors.IsConflict(err) {
 		return
 	}
-	status := apierrors.APIStatus(nil)
-	answered := errors.As(err, &status) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsInternalError(err)
-	if !answered {
-		r.unsure.Store(client.ObjectKeyFromObject(c), time.Now())
+	if rejected, ok := errors.AsType[*act.RejectedError](err); ok && !rejected.Uncertain {
+		return
 	}
+	r.unsure.Store(client.ObjectKeyFromObject(c), time.Now())
 }
 
 // carryOut does what was decided, and says so: in the order children, action,
@@ -200,15 +199,17 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		d.Status = plan.Failed(*obs, failed, refused(failed))
 	}
 	status, err := c.Status, error(nil)
-	if failed == nil || !action.Records(d.Action) {
+	written := !r.rejections.holdBack(c, facts.Rejection{Kind: facts.WritingStatus}) && (failed == nil || !action.Records(d.Action))
+	if written {
 		status, err = r.report(ctx, c, d)
+		written = err == nil
 	}
-	if err == nil {
+	if written {
 		r.reporter().TellCertificates(ctx, c, &status, &obs.Cluster.TLS, &d)
 		r.reporter().TellChanges(ctx, c, &status, &d)
 	}
 	// What was done is told, whatever becomes of the status.
-	if failed == nil && (err == nil || (d.Action != nil && !action.Records(d.Action))) {
+	if failed == nil && (written || (d.Action != nil && !action.Records(d.Action))) {
 		r.reporter().TellStep(ctx, c, d)
 	}
 	return status, errors.Join(failed, err)
@@ -219,7 +220,11 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 // decides what the status said before, and nothing would wake the operator.
 func (r *Reconciler) report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (v1beta2.ClusterStatus, error) {
 	now, err := r.Actor.Report(ctx, c, d)
+	if refused, ok := errors.AsType[*act.RejectedError](err); ok {
+		r.rejections.set(c, r.tellRejections(ctx, c, r.rejections.of(c), refused.Rejections))
+	}
 	if now.ResourceVersion != c.ResourceVersion {
+		r.rejections.accept(c, facts.Rejection{Kind: facts.WritingStatus})
 		r.replaced.Store(client.ObjectKeyFromObject(c), c.ResourceVersion)
 	}
 	return now.Status, err

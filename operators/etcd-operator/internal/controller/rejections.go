@@ -17,7 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// rejections holds what the API server has refused of each EtcdCluster, by its name, and
+// rejections holds what the API server has rejected of each EtcdCluster, by its name, and
 // only for the one of that uid. An operator that starts knows of none, and tries each
 // effect once more.
 type rejections struct {
@@ -65,47 +65,57 @@ func (r *rejections) seen(c *v1beta2.EtcdCluster, pods []facts.Pod) []facts.Reje
 	return left
 }
 
+// holdBack reports whether an effect was rejected, and its next try is not due yet.
+func (r *rejections) holdBack(c *v1beta2.EtcdCluster, effect facts.Rejection) bool {
+	return slices.ContainsFunc(r.of(c), func(o facts.Rejection) bool {
+		return o.SameEffect(effect) && o.Generation == c.Generation && time.Now().Before(o.Until)
+	})
+}
+
+// accept forgets the rejection of an effect that has succeeded.
+func (r *rejections) accept(c *v1beta2.EtcdCluster, effect facts.Rejection) {
+	r.set(c, slices.DeleteFunc(slices.Clone(r.of(c)), effect.SameEffect))
+}
+
 func (r *rejections) forget(key client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.all, key)
 }
 
-// remember notes how an action ended, and makes an event and a log line of what the API
-// server refuses: once, not for each try. It reports whether it refused anything.
+// remember notes how an action ended, and makes an event and a log line of what the API server
+// rejects: once, not for each try. It reports whether anything was rejected.
 func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a action.Action, failed error) bool {
 	known := r.rejections.of(c)
-	var refused *act.RejectedError
-	if !errors.As(failed, &refused) {
-		if (failed == nil || errors.Is(failed, act.ErrNameTaken)) && len(known) > 0 {
-			r.rejections.set(c, action.Accept(known, a))
-		}
-		return false
+	if refused, ok := errors.AsType[*act.RejectedError](failed); ok {
+		r.rejections.set(c, r.tellRejections(ctx, c, known, refused.Rejections))
+		return true
 	}
-	r.rejections.set(c, r.tellRejections(ctx, c, known, refused))
-	return true
+	if (failed == nil || errors.Is(failed, act.ErrNameTaken)) && len(known) > 0 {
+		r.rejections.set(c, action.Accept(known, a))
+	}
+	return false
 }
 
 // rememberChildren does the same of the children, and reports whether any was accepted that
-// had been refused.
+// had been rejected.
 func (r *Reconciler) rememberChildren(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision, failed error) bool {
-	known, but := r.rejections.of(c), d.ChildrenHeldBack
-	var refused *act.RejectedError
-	if errors.As(failed, &refused) {
-		known = r.tellRejections(ctx, c, known, refused)
-		but = slices.Concat(but, refused.Rejections)
+	known, except := r.rejections.of(c), d.ChildrenHeldBack
+	if refused, ok := errors.AsType[*act.RejectedError](failed); ok {
+		known = r.tellRejections(ctx, c, known, refused.Rejections)
+		except = slices.Concat(except, refused.Rejections)
 	} else if failed != nil || len(known) == 0 {
 		return false
 	}
-	left := facts.AcceptChildren(known, d.Budget, but...)
+	left := facts.AcceptChildren(known, d.Budget, except...)
 	r.rejections.set(c, left)
 	return len(left) < len(known)
 }
 
-// tellRejections makes an event and a log line of each refusal that is news, and returns
+// tellRejections makes an event and a log line of each rejection that is news, and returns
 // what is known with them.
-func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster, known []facts.Rejection, refused *act.RejectedError) []facts.Rejection {
-	for _, rejection := range refused.Rejections {
+func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster, known, refused []facts.Rejection) []facts.Rejection {
+	for _, rejection := range refused {
 		var news bool
 		if known, news = facts.Reject(known, rejection, time.Now()); !news {
 			continue
@@ -115,7 +125,4 @@ func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster,
 	return known
 }
 
-func isRejected(err error) bool {
-	var refused *act.RejectedError
-	return errors.As(err, &refused)
-}
+func isRejected(err error) bool { return errors.As(err, new(*act.RejectedError)) }

@@ -67,13 +67,14 @@ const (
 )
 
 var (
-	KindOf         = action.KindOf
-	Records        = action.Records
-	Record         = action.Record
-	IsOfFence      = action.IsOfFence
-	Accept         = action.Accept
-	RejectedPod    = action.RejectedPod
-	RejectedAction = action.RejectedAction
+	KindOf      = action.KindOf
+	Records     = action.Records
+	Record      = action.Record
+	IsOfFence   = action.IsOfFence
+	Accept      = action.Accept
+	RejectedPod = action.RejectedPod
+	RejectionOf = action.RejectionOf
+	Effects     = action.Effects
 )
 
 type (

@@ -15,43 +15,72 @@ func (w *world) rejectedChild(kind, name string) *world {
 	return w
 }
 
-func TestNothingIsDoneWhileAChildIsRefused(t *testing.T) {
-	unlatched := func() *world { return healthy(3).size(5).role("c", Joiner) }
+// missing marks the Services among the rejected children as ones that do not exist.
+func (w *world) missing() *world {
+	for i := range w.o.Rejections {
+		w.o.Rejections[i].Absent = true
+	}
+	return w
+}
+
+// A rejected child holds up only what needs it.
+func TestRejectedChildren(t *testing.T) {
+	grows := func() *world { return healthy(3).size(5) }
+	upgrades := func() *world { return upgrading("3.7.3").aside("b") }
+	restart := changeImage("b", "3.7.3")
 	rows{
-		"a Service": {
-			reason: "it is made before the action, and is not tried yet", seen: unlatched().rejectedChild(ApplyService, "x"),
+		"a Service that does not exist": {
+			reason: "new members are found by its DNS names", seen: grows().rejectedChild(ApplyService, "x").missing(),
 			because: v1beta2.ClusterReasonServiceRejected,
 		},
-		"a Service, that is to be tried again": {
-			reason: "the action follows if it is accepted", seen: unlatched().rejectedChild(ApplyService, "x").later(firstPause),
+		"a Service that exists": {
+			reason: "members are found by it as it is", seen: grows().rejectedChild(ApplyService, "x"),
+			do: createJoiners2(), because: "CreatingMembers",
+		},
+		"a Service that is to be tried again": {
+			reason: "the action follows if it is accepted", seen: grows().rejectedChild(ApplyService, "x").missing().later(firstPause),
 			do: createJoiners2(), because: "CreatingMembers",
 		},
 		"a Service, before the spec was edited": {
-			reason: "the edit may mend it", seen: unlatched().rejectedChild(ApplyService, "x").cluster(func(c *Cluster) { c.Generation++ }),
+			reason: "the edit may correct it", seen: grows().rejectedChild(ApplyService, "x").missing().cluster(func(c *Cluster) { c.Generation++ }),
 			do: createJoiners2(), because: "CreatingMembers",
 		},
-		"the labels of Pods": {
-			reason: "Services select by them", seen: unlatched().rejectedChild(LabelMembers, ""), because: v1beta2.ClusterReasonActionRejected,
+		"members return without a Service": {
+			reason: "they heal the cluster, and have their addresses", seen: healthy(3).volumes().gone("b", "c").rejectedChild(ApplyService, "x").missing(),
+			do: create(NewPod{Name: "b", Role: Returning}, NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
 		},
-		"a budget": {
-			reason: "members are restarted under its protection", seen: unlatched().rejectedChild(ApplyBudget, "x"),
+		"the labels of Pods": {
+			reason: "new Pods have theirs", seen: grows().rejectedChild(LabelMembers, ""), do: createJoiners2(), because: "CreatingMembers",
+		},
+		"roles are set without a budget": {
+			reason: "clients find the member", seen: healthy(3).role("c", Joiner).rejectedChild(ApplyBudget, "x"), do: setRole("c", Voter), because: "SettingRoles",
+		},
+		"a member is restarted": {
+			reason: "evictions are bounded", seen: upgrades(), do: restart, because: "UpgradingMember",
+		},
+		"no member is restarted without a budget": {
+			reason: "S6: an eviction could be a second disruption", seen: upgrades().rejectedChild(ApplyBudget, "x"),
 			because: v1beta2.ClusterReasonPodDisruptionBudgetRejected,
 		},
-		"a budget that is not wanted any more": {
-			reason: "it is not asked for", do: createJoiners2(), because: "CreatingMembers",
-			seen: unlatched().rejectedChild(ApplyBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
+		"a member is restarted while a budget can't be deleted": {
+			reason: "it only bounds evictions more tightly", do: restart, because: "UpgradingMember",
+			seen: upgrades().rejectedChild(DeleteBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
 		},
-		"a budget that can't be deleted": {
-			reason: "as one that can't be made", because: v1beta2.ClusterReasonPodDisruptionBudgetRejected,
-			seen: unlatched().rejectedChild(DeleteBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
+		"a member is restarted if no budget is wanted": {
+			reason: "it is not asked for", do: restart, because: "UpgradingMember",
+			seen: upgrades().rejectedChild(ApplyBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
 		},
-		"a budget in whose place is another's": {
-			reason: "it is not touched", do: createJoiners2(), because: "CreatingMembers",
+		"a member is restarted beside another owner's budget": {
+			reason: "it is not touched", do: restart, because: "UpgradingMember",
 			seen: func() *world {
-				w := unlatched().rejectedChild(ApplyBudget, "x")
+				w := upgrades().rejectedChild(ApplyBudget, "x")
 				w.o.ForeignBudget = "PodDisruptionBudget x"
 				return w
 			}(),
+		},
+		"no learner is promoted without a budget": {
+			reason: "S6: the quorum grows, and evictions are still bounded by the old one", because: "WaitingForMember",
+			seen: healthy(3).size(4).learner("d").rejectedChild(ApplyBudget, "x"),
 		},
 		"without a quorum": {
 			reason: "what is waited for already is said", seen: healthy(3).volumes().noQuorum().rejectedChild(ApplyService, "x"), because: "NoQuorum",
@@ -73,8 +102,9 @@ func TestAChildThatIsRefusedIsSaid(t *testing.T) {
 		kind, reason string
 		says         []string
 	}{
-		"a Service": {ApplyService, v1beta2.ClusterReasonServiceRejected, []string{"cannot create or update Service x: " + quotaWords, "changes no member"}},
-		"a budget":  {ApplyBudget, v1beta2.ClusterReasonPodDisruptionBudgetRejected, []string{"cannot create or update PodDisruptionBudget x: " + quotaWords, "spec.podDisruptionBudget: false"}},
+		"a Service":                     {ApplyService, v1beta2.ClusterReasonServiceRejected, []string{"cannot create or update Service x: " + quotaWords}},
+		"a Service that does not exist": {ApplyService, v1beta2.ClusterReasonServiceRejected, []string{"retries at least every 2m0s, and adds no member until then"}},
+		"a budget":                      {ApplyBudget, v1beta2.ClusterReasonPodDisruptionBudgetRejected, []string{"cannot create or update PodDisruptionBudget x: " + quotaWords, "and restarts no member until then", "spec.podDisruptionBudget: false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			degraded := func(w *world) (status, reason, message string) {
@@ -86,6 +116,9 @@ func TestAChildThatIsRefusedIsSaid(t *testing.T) {
 				return "", "", ""
 			}
 			w := healthy(3).rejectedChild(row.kind, "x")
+			if strings.HasSuffix(name, "does not exist") {
+				w.missing()
+			}
 			status, reason, message := degraded(w)
 			if status != "True" || reason != row.reason {
 				t.Errorf("Degraded is %s, %s: %s", status, reason, message)
@@ -136,11 +169,11 @@ func TestAcceptChildren(t *testing.T) {
 		but    []Rejection
 		want   int
 	}{
-		"all":                {reason: "what is accepted is forgotten", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2},
-		"of an action":       {reason: "it was not tried", known: of(pod), budget: 2, want: 1},
-		"no budget":          {reason: "it was not tried", known: of(ApplyService, ApplyBudget), budget: KeepBudget, want: 1},
-		"a refused Service":  {reason: "the other one was not tried", known: of(ApplyService, ApplyBudget), budget: 2, but: of(ApplyService), want: 1},
-		"labels are refused": {reason: "nothing else was tried", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2, but: of(LabelMembers), want: 3},
+		"all":                 {reason: "what is accepted is forgotten", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2},
+		"of an action":        {reason: "it was not tried", known: of(pod), budget: 2, want: 1},
+		"no budget":           {reason: "it was not tried", known: of(ApplyService, ApplyBudget), budget: KeepBudget, want: 1},
+		"a rejected Service":  {reason: "the budget was accepted", known: of(ApplyService, ApplyBudget), budget: 2, but: of(ApplyService), want: 1},
+		"labels are rejected": {reason: "everything else was accepted", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2, but: of(LabelMembers), want: 1},
 	} {
 		if left := AcceptChildren(row.known, row.budget, row.but...); len(left) != row.want {
 			t.Errorf("%s: %v is still known, want %d: %s", name, left, row.want, row.reason)

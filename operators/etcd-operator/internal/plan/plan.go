@@ -29,12 +29,9 @@ func Failed(o facts.Observation, failure error, isRefused bool) v1beta2.ClusterS
 }
 
 func firstStep(v *facts.View) *step.Step {
-	for _, r := range rules {
-		if s := r(v); s != nil {
-			return step.AwaitChildren(v, step.AwaitRejected(v, s))
-		}
-	}
-	return step.Rest(v) // not reached: rest always answers
+	s := step.First(v, rules...)
+	s.ChildrenHeldBack = step.HeldBackChildren(v, s)
+	return s
 }
 
 func decide(v *facts.View, s *step.Step) Decision {

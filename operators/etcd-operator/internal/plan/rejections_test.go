@@ -105,25 +105,50 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			reason: "an admission policy denies the first",
 			seen: func() *world {
 				w := healthy(3).volumes().claim("x").claim("y")
-				r := RejectedAction(DeleteClaim{Name: "x"})
-				r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
-				w.o.Rejections, _ = Reject(nil, r, now)
-				return w
+				r := RejectionOf(DeleteClaim{}, "x")
+				return w.rejectedEffect(r)
 			}(),
 			do: discardClaim("y"), because: "DeletingVolume",
 		},
-		"another action that is refused is waited for": {
-			reason: "what follows may rest on it",
-			seen: func() *world {
-				w := healthy(3).role("c", Joiner)
-				r := RejectedAction(SetRoles{})
-				r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
-				w.o.Rejections, _ = Reject(nil, r, now)
-				return w
-			}(),
-			because: v1beta2.ClusterReasonActionRejected,
+		"one role is rejected, and the others are set": {
+			reason: "clients find the other member", do: setRole("b", Voter), because: "SettingRoles",
+			seen: healthy(3).role("b", Joiner).role("c", Joiner).rejectedEffect(RejectionOf(SetRoles{}, "c")),
+		},
+		"a rejected role holds up no growth": {
+			reason: "nothing needs the label", do: createJoiners2(), because: "CreatingMembers",
+			seen: healthy(3).size(5).role("c", Joiner).rejectedEffect(RejectionOf(SetRoles{}, "c")),
+		},
+		"a rejected role is waited for at last": {
+			reason: "the next try is due soon", because: v1beta2.ClusterReasonActionRejected,
+			seen: healthy(3).role("c", Joiner).rejectedEffect(RejectionOf(SetRoles{}, "c")),
+		},
+		"an ended Pod that can't be deleted keeps no other member away": {
+			reason: "the Pod of b exists, and that of c is missing", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
+			seen: healthy(5).volumes().finished("b").gone("c").rejectedEffect(RejectionOf(DeletePod{}, "b")),
+		},
+		"the owner of one PVC can't be changed": {
+			reason: "members return", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
+			seen: healthy(3).volumes().gone("c").cluster(func(c *Cluster) { c.Retain = true }).
+				rejectedEffect(RejectionOf(KeepClaims{}, "a"), RejectionOf(KeepClaims{}, "b"), RejectionOf(KeepClaims{}, "c")),
+		},
+		"the status can't be written": {
+			reason: "S1: no Pod is created under a name that is not recorded", because: v1beta2.ClusterReasonActionRejected,
+			seen: nothing(3).rejectedEffect(Rejection{Kind: "WriteStatus"}),
+		},
+		"members return though the status can't be written": {
+			reason: "nothing is recorded for that", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
+			seen: healthy(3).volumes().gone("c").rejectedEffect(Rejection{Kind: "WriteStatus"}),
 		},
 	}.run(t)
+}
+
+// rejectedEffect are effects that the API server has rejected just now.
+func (w *world) rejectedEffect(effects ...Rejection) *world {
+	for _, r := range effects {
+		r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
+		w.o.Rejections, _ = Reject(w.o.Rejections, r, now)
+	}
+	return w
 }
 
 // A refusal shows in Degraded with the API server's words, and in nothing that changes
@@ -203,18 +228,19 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 	}
 	for does, a := range map[string]Action{
 		"annotate Pod example-c":            GrantStartPermit{Name: "example-c"},
-		"annotate Pods":                     RevokeStartPermits{},
+		"annotate Pod example-b":            RevokeStartPermits{Pods: []PodRef{{Name: "example-b"}}},
 		"change the image of Pod example-c": ChangeImage{Name: "example-c"},
-		"change the owner of PVCs":          KeepClaims{},
+		"change the owner of PVC example-c": KeepClaims{Claims: []ClaimRef{{Name: "example-c"}}},
 		"create the Pod of a new member":    CreatePods{Pods: []NewPod{{Name: "example-d", Role: Joiner}}},
 		"create Pod example-c":              CreatePods{Pods: []NewPod{{Name: "example-c", Role: Returning}}},
 		"delete PVC example-c":              DeleteClaim{Name: "example-c"},
 		"delete Pod example-c":              DeletePod{Name: "example-c"},
-		"expand PVCs":                       GrowClaim{Name: "example-c"},
-		"label Pods":                        SetRoles{},
+		"expand PVC example-c":              GrowClaim{Name: "example-c"},
+		"label Pod example-c":               SetRoles{Roles: []PodRole{{Name: "example-c"}}},
 	} {
-		refused[does] = RejectedAction(a)
+		refused[does] = Effects(a)[0]
 	}
+	refused["update the status of the EtcdCluster"] = Rejection{Kind: "WriteStatus"}
 	for does, r := range refused {
 		r.Words = quotaWords
 		reason, message := r.Describe()
@@ -225,12 +251,20 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 	}
 }
 
-// No name of an action's type is told to a user: each that an API server can refuse says what
-// it does.
-func TestEveryRefusedActionIsDescribed(t *testing.T) {
-	for _, a := range []Action{ChangeImage{}, Defragment{}, DeleteClaim{}, DeletePod{}, DropSeed{}, GrantStartPermit{}, GrowClaim{}, KeepClaims{}, RecreatePod{}, RevokeStartPermits{}, RevokeSurvivorPermit{}, SetRoles{}, TakeClaims{}} {
-		r := RejectedAction(a)
-		if _, message := r.Describe(); strings.Contains(message, r.Kind) {
+// A user reads no name of an action's type, except for actions that only write the status: of
+// those the write is rejected.
+func TestEveryRejectedActionIsDescribed(t *testing.T) {
+	actions := []Action{
+		AddLearner{}, AdoptSeed{}, AdoptSurvivor{}, AdvanceLog{}, CancelDowngrade{}, ChangeImage{}, Compact{}, Defragment{}, DeleteClaim{}, DeletePod{}, DisarmAlarm{},
+		DropSeed{}, EnableDowngrade{}, GrantStartPermit{}, GrowClaim{}, KeepClaims{}, Promote{}, RecordBootstrap{}, RecordSurvivor{}, RecreatePod{}, RemoveMember{},
+		RevokeStartPermits{}, RevokeSurvivorPermit{}, SetRoles{}, TakeClaims{}, TransferLeadership{},
+	}
+	for _, a := range actions {
+		r := RejectionOf(a, "example-c")
+		r.Words = quotaWords
+		reason, message := r.Describe()
+		messages.Note("Event "+reason, message)
+		if strings.Contains(message, r.Kind) {
 			t.Errorf("%s: it says %q", r.Kind, message)
 		}
 	}

@@ -12,46 +12,50 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/volumes"
 )
 
-// rules is the runbook: the first rule that has something to say decides. Order is behaviour;
-// beside each rule is why it stands where it stands.
+// rules is the runbook: the first rule that returns a step decides. Order is behaviour; the
+// comment beside each rule says why it stands where it does.
+//
+// A rule whose action the API server rejects counts as one that has nothing to do, so that a
+// rejection holds up only what needs the effect. A rule that is Required is waited for instead:
+// the rules after it rely on its effect, and the comment says for what.
 var rules = []step.Rule{
 	// What must not be touched (S12).
-	fence.Deleting,           // what is deleted needs nothing else
-	fence.Paused,             // the user's word, before all that the operator would do
-	fence.Conflict,           // objects of others are in the way of each step below
-	fence.LiftFence,          // before Fenced, which would wait for it for ever
-	fence.AdoptSeed,          // the same: the restore's seed ends the fence
-	fence.Fenced,             // a restore is at work: nothing below is tried
-	fence.Fence,              // a restore asks: before anything else is begun
-	fence.Legacy,             // below, Pods are created and deleted
-	fence.Unsupported,        // before a version is recorded that cannot run
-	access.AwaitCertificates, // before the beginning: Pods are made for the recorded CAs
+	fence.Deleting,             // what is deleted needs nothing else
+	fence.Paused,               // the user's word, before all that the operator would do
+	fence.Conflict,             // objects of others are in the way of each step below
+	fence.LiftFence,            // before Fenced, which would wait for it for ever
+	fence.AdoptSeed,            // the same: the restore's seed ends the fence
+	fence.Fenced,               // a restore is at work: nothing below is tried
+	step.Required(fence.Fence), // a restore asks: before anything else is begun, which it waits for
+	fence.Legacy,               // below, Pods are created and deleted
+	fence.Unsupported,          // before a version is recorded that cannot run
+	access.AwaitCertificates,   // before the beginning: Pods are made for the recorded CAs
 	access.AwaitClientCertificate( // below, the silence of a member says something
-		bootstrap.RevokeSeedPermits,           // a seed may serve already
-		access.OnceBegun(volumes.KeepVolumes), // the order of these is that of below
+		step.Required(bootstrap.RevokeSeedPermits), // a seed may serve already: below, Pods may lose their data (S2)
+		access.OnceBegun(volumes.KeepVolumes),      // the order of these is that of below
 		access.OnceBegun(membership.ClearFinishedPods),
 		access.OnceBegun(membership.ReturnPods),
 		access.OnceBegun(access.ReturnReadyToService), // last: it needs the Pods
 	),
 
 	// One beginning (S1).
-	bootstrap.AdoptVolumes,      // before Existed, which refuses to begin beside volumes
-	bootstrap.Existed,           // before a seed is named
-	bootstrap.RecordBootstrap,   // before any Pod is created
-	bootstrap.RevokeSeedPermits, // before the cluster id is latched, and the seed's data counts (S2)
-	bootstrap.DropOldSeeds,      // before Pods are created in the places that they hold
-	bootstrap.DropEndedJoiners,  // the same
-	rollout.RepairImage,         // before all waits for a Pod: without it that one never runs
-	rollout.RecreateBroken,      // after RepairImage, which does with less
-	bootstrap.CreateFirstPods,   // after whatever held their places
-	bootstrap.RestartSeed,       // needs the seed's Pod
-	bootstrap.LatchClusterID,    // waits for the seed: below, the cluster has begun
+	step.Required(bootstrap.AdoptVolumes),      // before Existed, which refuses to begin beside volumes
+	bootstrap.Existed,                          // before a seed is named
+	step.Required(bootstrap.RecordBootstrap),   // before any Pod is created: its name is recorded (S1)
+	step.Required(bootstrap.RevokeSeedPermits), // before the cluster id is latched, and the seed's data counts (S2)
+	step.Required(bootstrap.DropOldSeeds),      // before Pods are created in the places that they hold, and another seed serves (S1)
+	bootstrap.DropEndedJoiners,                 // the same
+	rollout.RepairImage,                        // before all waits for a Pod: without it that one never runs
+	rollout.RecreateBroken,                     // after RepairImage, which does with less
+	step.Required(bootstrap.CreateFirstPods),   // after whatever held their places; the next two rules need the seed's Pod
+	bootstrap.RestartSeed,                      // needs the seed's Pod
+	step.Required(bootstrap.LatchClusterID),    // waits for the seed: below, the cluster has begun
 
 	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
-	recovery.AbortRecovery,       // before each step: a doubt ends the recovery
-	recovery.MarkSurvivors,       // before the seed exists survivors have no clients
-	recovery.CreateSurvivorsSeed, // after the survivors are marked
-	recovery.AdoptSurvivor,       // waits for the seed: nothing below is done to the old cluster
+	step.Required(recovery.AbortRecovery),       // before each step: a doubt ends the recovery
+	step.Required(recovery.MarkSurvivors),       // before the seed exists survivors have no clients
+	step.Required(recovery.CreateSurvivorsSeed), // after the survivors are marked; the next rule needs the seed's Pod
+	step.Required(recovery.AdoptSurvivor),       // waits for the seed: nothing below is done to the old cluster
 
 	// What needs no quorum: give members back their Pods.
 	volumes.KeepVolumes,                            // early: the EtcdCluster may be deleted next
@@ -59,13 +63,13 @@ var rules = []step.Rule{
 	membership.ReturnPods,                          // before all that asks members: silent ones come back
 	access.AwaitCredentials,                        // below, etcd has to tell who is there
 	membership.MakeRoom,                            // after ReturnPods: the Pod without a place is there
-	bootstrap.LatchAdopted,                         // after adopted volumes have their Pods
+	step.Required(bootstrap.LatchAdopted),          // after adopted volumes have their Pods; below, the cluster id is known
 	bootstrap.WhileAdopting(maintenance.Corrupted), // before the wait, which would hide it
 	bootstrap.AwaitAdopted,                         // below, the cluster id is known
 	rollout.RedirectUpgrade,                        // no quorum needed: it may be the upgrade that broke it
 
 	// Everything below needs one.
-	recovery.DropStraySeeds,                 // before another survivor is chosen
+	step.Required(recovery.DropStraySeeds),  // before another survivor is chosen, and only without a quorum
 	recovery.ChooseSurvivor,                 // before AwaitQuorum, which would wait for ever
 	maintenance.Corrupted,                   // before AwaitQuorum: it says more of the same
 	recovery.AwaitQuorum,                    // below, members and volumes are changed (S4, S7, S9)
@@ -135,5 +139,6 @@ var rules = []step.Rule{
 	maintenance.RefuseComparisonSchedule,
 	volumes.AwaitGrowth,
 
-	step.Rest, // always answers
+	step.AwaitRejected, // last: everything that does not need the rejected effects has been done
+	step.Rest,          // always answers
 }

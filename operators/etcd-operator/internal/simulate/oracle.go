@@ -75,7 +75,7 @@ func CheckDecision(o facts.Observation, d plan.Decision) *Violation {
 	case len(o.Conflicts) > 0:
 		return violation("S12", "acts although names belong to others")
 	}
-	if v := k.refusedJustNow(); v != nil {
+	if v := k.rejectedJustNow(); v != nil {
 		return v
 	}
 	switch a := d.Action.(type) {
@@ -180,32 +180,34 @@ func (k *check) whileUnfenced() *Violation {
 	return violation("Decision", "unknown action %T", k.d.Action)
 }
 
-// refusedJustNow: what the API server has refused is not tried again before its time, unless
-// the spec was edited since.
-func (k *check) refusedJustNow() *Violation {
-	refused := func(kind string, role facts.Role, name string) bool {
-		return slices.ContainsFunc(k.o.Rejections, func(r facts.Rejection) bool {
-			same := r.Kind == kind && r.Role == role && (r.Name == name || role == facts.Joiner)
-			return same && r.Generation == k.o.Cluster.Generation && k.o.Now.Before(r.Until)
-		})
+// rejectedJustNow: what the API server has rejected is not tried again before its time, unless
+// the spec was edited since, and nothing is done that needs it.
+func (k *check) rejectedJustNow() *Violation {
+	isHeldBack := func(r facts.Rejection) bool {
+		return r.Generation == k.o.Cluster.Generation && k.o.Now.Before(r.Until)
 	}
 	for _, r := range k.o.Rejections {
-		if k.isWantedChild(r.Kind) && refused(r.Kind, "", r.Name) {
-			return violation("Rejected", "%s is done, though %s %s, which comes before, was refused just now", action.KindOf(k.d.Action), r.Kind, r.Name)
+		if isHeldBack(r) && k.isWantedChild(r.Kind) && k.needs(&r) {
+			return violation("Rejected", "%s is done, though it needs %s %s, which was rejected just now", action.KindOf(k.d.Action), r.Kind, r.Name)
 		}
-	}
-	if a, ok := k.d.Action.(action.CreatePods); ok {
-		for _, p := range a.Pods {
-			if refused(action.KindOf(a), p.Role, p.Name) {
-				return violation("Rejected", "creates Pod %s as %s, which was refused just now", p.Name, p.Role)
-			}
+		if isHeldBack(r) && slices.ContainsFunc(action.Effects(k.d.Action), r.SameEffect) {
+			return violation("Rejected", "%s %s is tried, and was rejected just now", r.Kind, r.Name)
 		}
-		return nil
-	}
-	if r := action.RejectedAction(k.d.Action); refused(r.Kind, "", r.Name) {
-		return violation("Rejected", "%s %s is tried, and was refused just now", r.Kind, r.Name)
 	}
 	return nil
+}
+
+// needs reports whether the decision relies on a child that was rejected.
+func (k *check) needs(r *facts.Rejection) bool {
+	switch a := k.d.Action.(type) {
+	case action.Promote, action.RecreatePod:
+		return r.LacksBudget()
+	case action.CreatePods:
+		isNew := func(p action.NewPod) bool { return p.Role != facts.Returning }
+		return r.LacksService() && slices.ContainsFunc(a.Pods, isNew)
+	default:
+		return false
+	}
 }
 
 // isWantedChild reports whether what is brought to what it is to be before an action has

@@ -25,7 +25,7 @@ func AwaitCredentials(v *facts.View) *step.Step {
 	if !serves || v.HasQuorum() {
 		return nil // one may refuse for a moment: its token is new
 	}
-	if s := ReturnReadyToService(v); s != nil {
+	if s := step.First(v, ReturnReadyToService); s != nil {
 		return s
 	}
 	requeueAfter := step.Idle

@@ -39,10 +39,8 @@ func AwaitClientCertificate(needNoAnswers ...step.Rule) step.Rule {
 		if !v.Cluster.NoClientCertificate() {
 			return nil
 		}
-		for _, r := range needNoAnswers {
-			if s := r(v); s != nil {
-				return s
-			}
+		if s := step.First(v, needNoAnswers...); s != nil {
+			return s
 		}
 		return waitForClientCertificate(v)
 	}

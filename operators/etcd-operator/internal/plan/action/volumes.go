@@ -44,7 +44,7 @@ type ClaimRef struct{ Name, UID string }
 
 func (a DeleteClaim) traits() traits { return traits{kind: "DeleteClaim", object: a.Name} }
 
-func (GrowClaim) traits() traits { return traits{kind: "GrowClaim"} }
+func (a GrowClaim) traits() traits { return traits{kind: "GrowClaim", object: a.Name} }
 
 func (KeepClaims) traits() traits { return traits{kind: "KeepClaims"} }
 

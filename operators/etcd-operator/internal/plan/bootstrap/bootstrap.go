@@ -92,8 +92,7 @@ func DropEndedJoiners(v *facts.View) *step.Step {
 		if !p.Finished || p.Role != facts.Joiner || !p.DeletingSince.IsZero() || p.StartPermit != nil {
 			continue
 		}
-		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()
-		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
+		if s := step.Try(v, step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()); s != nil {
 			return s
 		}
 	}
@@ -142,7 +141,7 @@ func CreateFirstPods(v *facts.View) *step.Step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced()
+	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced().Needs((*facts.Rejection).LacksService)
 }
 
 // RestartSeed lets a seed begin again that ended before it had any data, and makes

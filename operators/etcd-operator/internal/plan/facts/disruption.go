@@ -184,7 +184,7 @@ func (v *Versions) RestartsInNewPod(p *Pod) bool {
 // UnfitToStart says why a member that is restarted may not come back; empty if nothing is
 // known to be in its way. One whose Secret is gone runs on, and starts no more.
 func (v *Objects) UnfitToStart() string {
-	if t := &v.Cluster.TLS; t.Problem == CertificatesMissing || t.Problem == CertificatesInvalid {
+	if t := &v.Cluster.TLS; t.Problem != "" && t.Problem != CertificatesPending {
 		return t.Message
 	}
 	return ""

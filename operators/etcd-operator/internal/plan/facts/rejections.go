@@ -10,25 +10,26 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// This file knows what the API server has refused: a Pod for which a quota has no room, a
-// volume that an admission policy denies. The operator remembers it, tries again less and
-// less often, and the rules go on without it where that is safe.
+// This file holds what the API server has rejected: a Pod for which a quota has no room, a
+// PVC that an admission policy denies, a patch that a webhook answers with an error. The
+// operator remembers each rejected effect and retries it less and less often. A rejection
+// holds up only what needs the effect: the other rules go on (see step.First).
 //
-// It knows the same of the plain children of an EtcdCluster: its Services, its
-// PodDisruptionBudget, and the labels of Pods and PVCs. They are brought to
-// what they are to be before an action is carried out, so none is while one of them is
-// refused: members need their addresses, and evictions their bound.
+// The children of an EtcdCluster are its Services, its PodDisruptionBudget, and the labels of
+// Pods and PVCs. A step that needs one of them names it (see step.Step.Needs).
 
-// Rejection is an effect that the API server has refused for good: it has answered, and
-// nothing came of it. Conflicts, time-outs and stale reads are none.
+// Rejection is an effect that failed at the API server, and was not merely outdated. What it
+// did is unknown if the answer was a timeout or an internal error.
 type Rejection struct {
-	// Kind is the action's. Of CreatePods Role is the Pod's, and Volume is true if its
-	// claim was refused, not the Pod itself.
+	// Kind is the action's. For CreatePods, Role is the Pod's, and Volume is true if its PVC
+	// was rejected, and not the Pod itself.
 	Kind   string
 	Role   Role
 	Volume bool
-	// Name is the object's. A joiner's Pod has no name that matters: the next try may use
-	// this one again, for which there may be a claim that no Pod has ever used.
+	// Absent is true for a Service that does not exist, so that it was to be created.
+	Absent bool
+	// Name is the object's. A joiner's Pod has no name that matters: the next try uses
+	// this one again, because a PVC of that name may exist that no Pod has ever used.
 	Name string
 	// Words are the API server's, without the object's name.
 	Words string
@@ -47,6 +48,10 @@ const (
 	LabelMembers = "LabelMembers"
 )
 
+// WritingStatus is the Kind of a Rejection of the EtcdCluster's status. Actions that only
+// record something there need it (see action.Effects).
+const WritingStatus = "WriteStatus"
+
 // IsOfChild reports whether it is of a child that is brought to what it is to be together
 // with a budget of so much (see Decision.Budget).
 func (r *Rejection) IsOfChild(budget int) bool {
@@ -61,12 +66,11 @@ func (r *Rejection) IsOfChild(budget int) bool {
 	return false
 }
 
-// AcceptChildren returns what is remembered once the children were brought to what they are
-// to be, but for those that were held back or refused, and for those of the same kind: the
-// first of a kind that is refused stands for the others.
-func AcceptChildren(all []Rejection, budget int, but ...Rejection) []Rejection {
+// AcceptChildren returns what is remembered once the children were applied, except those that
+// were held back or rejected.
+func AcceptChildren(all []Rejection, budget int, except ...Rejection) []Rejection {
 	return slices.DeleteFunc(slices.Clone(all), func(r Rejection) bool {
-		return r.IsOfChild(budget) && !slices.ContainsFunc(but, func(b Rejection) bool { return b.Kind == r.Kind || b.Kind == LabelMembers })
+		return r.IsOfChild(budget) && !slices.ContainsFunc(except, func(e Rejection) bool { return e.SameEffect(r) })
 	})
 }
 
@@ -81,6 +85,16 @@ func AcceptPods(all []Rejection, pods []Pod) []Rejection {
 
 // IsOfBudget reports whether it is of the PodDisruptionBudget.
 func (r *Rejection) IsOfBudget() bool { return r.Kind == ApplyBudget || r.Kind == DeleteBudget }
+
+// IsOfService reports whether it is of a Service.
+func (r *Rejection) IsOfService() bool { return r.Kind == ApplyService }
+
+// LacksService reports whether it is of a Service that does not exist.
+func (r *Rejection) LacksService() bool { return r.IsOfService() && r.Absent }
+
+// LacksBudget reports whether it keeps the PodDisruptionBudget from what it must be. A budget
+// that cannot be deleted keeps nothing from being safe.
+func (r *Rejection) LacksBudget() bool { return r.Kind == ApplyBudget }
 
 const (
 	// KeepBudget leaves the PodDisruptionBudget as it is: the voters are not known
@@ -105,7 +119,7 @@ const (
 const CreatingPods = "CreatePods"
 
 // SameEffect reports whether two are of the same effect. The Pods of joiners are one.
-func (r *Rejection) SameEffect(o *Rejection) bool {
+func (r *Rejection) SameEffect(o Rejection) bool {
 	return r.Kind == o.Kind && r.Role == o.Role && (r.Name == o.Name || r.Role == Joiner)
 }
 
@@ -115,7 +129,7 @@ func (r *Rejection) SameEffect(o *Rejection) bool {
 func Reject(all []Rejection, r Rejection, at time.Time) (now []Rejection, news bool) {
 	r.Times = 1
 	for _, old := range all {
-		if !r.SameEffect(&old) {
+		if !r.SameEffect(old) {
 			now = append(now, old)
 			continue
 		}
@@ -139,7 +153,7 @@ func Reject(all []Rejection, r Rejection, at time.Time) (now []Rejection, news b
 // rejection is what is known of an effect that was refused; nil if nothing is.
 func (v *Objects) rejection(effect Rejection) *Rejection {
 	for i := range v.Rejections {
-		if r := &v.Rejections[i]; r.SameEffect(&effect) && r.Generation == v.Cluster.Generation {
+		if r := &v.Rejections[i]; r.SameEffect(effect) && r.Generation == v.Cluster.Generation {
 			return r
 		}
 	}
@@ -217,26 +231,40 @@ func (r *Rejection) effect() string {
 		return "delete PodDisruptionBudget " + r.Name
 	case r.Kind == LabelMembers:
 		return "update the labels of Pods and PVCs"
+	case r.Kind == WritingStatus:
+		return "update the status of the EtcdCluster"
 	}
 	return strings.TrimSpace(cmp.Or(attempts[r.Kind], r.Kind) + " " + r.Name)
 }
 
-// attempts say what actions on Pods and PVCs do to these. The name of the object follows if
-// there is but one.
+// attempts say what each kind of action does. The name of the object follows, if there is one.
 var attempts = map[string]string{
+	"AddLearner":           "add learner",
+	"AdoptSeed":            "adopt a restore's seed",
+	"AdoptSurvivor":        "adopt the seed of a recovery",
+	"AdvanceLog":           "append raft entries",
+	"CancelDowngrade":      "cancel etcd's downgrade",
 	"ChangeImage":          "change the image of Pod",
+	"Compact":              "compact the database",
 	"Defragment":           "annotate Pod",
 	"DeleteClaim":          "delete PVC",
 	"DeletePod":            "delete Pod",
-	"DropSeed":             "delete Pod",
+	"DisarmAlarm":          "disarm an alarm",
+	"DropSeed":             "delete the Pod or PVC of seed",
+	"EnableDowngrade":      "enable etcd's downgrade",
 	"GrantStartPermit":     "annotate Pod",
-	"GrowClaim":            "expand PVCs",
-	"KeepClaims":           "change the owner of PVCs",
+	"GrowClaim":            "expand PVC",
+	"KeepClaims":           "change the owner of PVC",
+	"Promote":              "promote learner",
+	"RecordBootstrap":      "choose the first member",
+	"RecordSurvivor":       "choose a survivor",
 	"RecreatePod":          "delete Pod",
-	"RevokeStartPermits":   "annotate Pods",
+	"RemoveMember":         "remove member",
+	"RevokeStartPermits":   "annotate Pod",
 	"RevokeSurvivorPermit": "annotate Pod",
-	"SetRoles":             "label Pods",
+	"SetRoles":             "label Pod",
 	"TakeClaims":           "change the owner of PVCs",
+	"TransferLeadership":   "transfer the leadership",
 }
 
 // RejectionsText says what the API server refuses, in an order that does not change.
@@ -245,18 +273,26 @@ func (v *Objects) RejectionsText() string { return tried(v.Noted...) }
 // tried says what was refused, what follows, and what a person can do who can't have the
 // API server accept it.
 func tried(refused ...*Rejection) string {
-	var said []string
-	meanwhile, instead := "", ""
+	var said, meanwhile []string
+	instead := ""
 	for _, r := range refused {
 		said = append(said, fmt.Sprintf("cannot %s: %s", r.effect(), r.Words))
-		if r.IsOfChild(NoBudget) || r.Kind == ApplyBudget {
-			meanwhile = ", and changes no member until then"
+		switch {
+		case r.LacksService():
+			meanwhile = append(meanwhile, "adds no member")
+		case r.LacksBudget():
+			meanwhile = append(meanwhile, "restarts no member")
 		}
 		if r.Kind == ApplyBudget {
 			instead = "; spec.podDisruptionBudget: false does without a budget"
 		}
 	}
-	slices.SortFunc(said, cmp.Compare)
-	said = slices.Compact(said)
-	return fmt.Sprintf("%s; the operator retries at least every %s%s%s", strings.Join(said, "; "), LongestPause, meanwhile, instead)
+	slices.Sort(said)
+	slices.Sort(meanwhile)
+	said, meanwhile = slices.Compact(said), slices.Compact(meanwhile)
+	until := ""
+	if len(meanwhile) > 0 {
+		until = fmt.Sprintf(", and %s until then", strings.Join(meanwhile, " and "))
+	}
+	return fmt.Sprintf("%s; the operator retries at least every %s%s%s", strings.Join(said, "; "), LongestPause, until, instead)
 }

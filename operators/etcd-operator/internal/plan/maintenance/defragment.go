@@ -31,8 +31,11 @@ func ReturnDefragmentedToService(v *facts.View) *step.Step {
 			continue
 		}
 		a := v.Answer(m)
-		return step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberDefragmented, fmt.Sprintf(
+		s := step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberDefragmented, fmt.Sprintf(
 			"member %s is defragmented: its database had %s and has %s; %s", m.Name, v1beta2.ReadableSize(p.Defragmented.Before), v1beta2.ReadableSize(a.DBSize), defragmented(v))).Announced()
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }
@@ -78,7 +81,7 @@ func DefragmentMember(v *facts.View) *step.Step {
 	if v.NextToDefragment() == nil || v.Cluster.IsChangingVersion() {
 		return nil
 	}
-	return defragmentNext(v)
+	return defragmentNext(v).Needs((*facts.Rejection).LacksBudget)
 }
 
 // defragmentNext takes the next member from its clients, from its leadership, and then

@@ -67,8 +67,7 @@ func ClearEndedJoiners(v *facts.View) *step.Step {
 		if !p.Finished || p.Role != facts.Joiner || v.IsMember(p.Name) || !p.DeletingSince.IsZero() || v.IsKept(p) {
 			continue
 		}
-		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()
-		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
+		if s := step.Try(v, step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted Pod %s, which ended before it could join", p.Name)).Unannounced()); s != nil {
 			return s
 		}
 	}
@@ -87,7 +86,7 @@ func CreateJoiners(v *facts.View) *step.Step {
 	if len(pods) == 0 {
 		return nil
 	}
-	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced()
+	return step.Do(action.CreatePods{Pods: pods}, v1beta2.ClusterReasonCreatingMembers, step.Created(pods)).Unannounced().Needs((*facts.Rejection).LacksService)
 }
 
 // growthWaits reports whether a member is being restarted or defragmented and none is
@@ -107,7 +106,7 @@ func Promote(v *facts.View) *step.Step {
 	for _, m := range v.List {
 		if v.CanPromote(m) && !v.IsTerminatingOrLost(m) && !m.Foreign {
 			return step.Do(action.Promote{ID: m.ID, Name: m.Name, Members: v.List}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoted learner %s, which has caught up, to voter %d of %d",
-				m.Name, len(v.Voters)+1, v.Cluster.Size))
+				m.Name, len(v.Voters)+1, v.Cluster.Size)).Needs((*facts.Rejection).LacksBudget)
 		}
 	}
 	return nil
@@ -244,7 +243,10 @@ func GrantStartPermit(v *facts.View) *step.Step {
 			continue
 		}
 		permit := facts.StartPermit{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: isCompacted(v)}
-		return step.Do(action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
+		s := step.Do(action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }

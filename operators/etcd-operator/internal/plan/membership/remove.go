@@ -29,7 +29,10 @@ func RemoveStrays(v *facts.View) *step.Step {
 			why = fmt.Sprintf("there are %d voters already", len(v.Voters))
 		}
 		if why != "" && v.CanRemove(m) {
-			return step.Do(removal(v, m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed learner %s: %s", v.NameOrID(m.ID), why))
+			s := step.Do(removal(v, m), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed learner %s: %s", v.NameOrID(m.ID), why))
+			if s = step.Try(v, s); s != nil {
+				return s
+			}
 		}
 	}
 	return nil
@@ -68,7 +71,10 @@ func RemoveLost(v *facts.View) *step.Step {
 				return s
 			}
 		}
-		return step.Do(removal(v, m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).Explains(v1beta2.ConditionRecovering)
+		s := step.Do(removal(v, m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).Explains(v1beta2.ConditionRecovering)
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }

@@ -19,7 +19,11 @@ func ClearFinishedPods(v *facts.View) *step.Step {
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if p.Finished && p.Persistent && p.DeletingSince.IsZero() && v.ClaimOf[p.Name] != nil {
-			return step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember, fmt.Sprintf("deleted the Pod of member %s, which has ended, to recreate it on its volume", p.Name)).Explains(v1beta2.ConditionRecovering)
+			s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonRestartingMember,
+				fmt.Sprintf("deleted the Pod of member %s, which has ended, to recreate it on its volume", p.Name)).Explains(v1beta2.ConditionRecovering)
+			if s = step.Try(v, s); s != nil {
+				return s
+			}
 		}
 	}
 	return nil

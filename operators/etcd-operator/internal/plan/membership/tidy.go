@@ -41,8 +41,7 @@ func DeleteLeftoverPods(v *facts.View) *step.Step {
 		if v.HasLowLimit(p) && v.Missing() > 0 && v.Now.Sub(p.Created) < facts.LowLimitAge {
 			continue // see CreateJoiners
 		}
-		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).Unannounced()
-		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
+		if s := step.Try(v, step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).Unannounced()); s != nil {
 			return s
 		}
 	}
@@ -63,8 +62,7 @@ func DeleteLeftoverClaims(v *facts.View) *step.Step {
 		if c.Name == v.UnusedName() && v.Missing() > len(v.Candidates()) {
 			continue // its Pod is tried again
 		}
-		s := step.Do(action.DeleteClaim{Name: c.Name, UID: c.UID, Members: v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
-		if !v.IsHeldBack(action.RejectedAction(s.Action)) {
+		if s := step.Try(v, step.Do(action.DeleteClaim{Name: c.Name, UID: c.UID, Members: v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))); s != nil {
 			return s
 		}
 	}

@@ -188,7 +188,7 @@ func CreateSurvivorsSeed(v *facts.View) *step.Step {
 	switch {
 	case seed == nil:
 		return step.Do(action.CreatePods{Pods: []action.NewPod{{Name: r.Seed, Role: facts.Seed, Version: r.Version, Recovery: r}}}, v1beta2.ClusterReasonRecoveringFromSurvivor,
-			fmt.Sprintf("created the Pod of seed %s, to be built from a snapshot of survivor %s", r.Seed, r.Survivor))
+			fmt.Sprintf("created the Pod of seed %s, to be built from a snapshot of survivor %s", r.Seed, r.Survivor)).Needs((*facts.Rejection).IsOfService)
 	case seed.Node != "" || seed.Unschedulable == "":
 		return nil
 	}
@@ -273,7 +273,11 @@ func MakeRoomForJoiner(v *facts.View) *step.Step {
 	}
 	for i := range v.Pods {
 		if p := &v.Pods[i]; v.IsKept(p) && p.Node != "" && p.DeletingSince.IsZero() && v.OnVolume(p) {
-			return step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
+			s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonMakingRoom,
+				fmt.Sprintf("deleted Pod %s of the old cluster to make room for a new member; its volume is kept", p.Name))
+			if s = step.Try(v, s); s != nil {
+				return s
+			}
 		}
 	}
 	return nil

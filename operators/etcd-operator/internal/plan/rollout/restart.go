@@ -69,7 +69,7 @@ func RestartMember(v *facts.View) *step.Step {
 	if v.RestartsInNewPod(p) {
 		message = v.UpdateProgress(message)
 	}
-	return step.Do(how.action, reason, message)
+	return step.Do(how.action, reason, message).Needs((*facts.Rejection).LacksBudget)
 }
 
 // RepairImage gives a Pod that can't run its image another one, when another one is to
@@ -93,8 +93,11 @@ func RepairImage(v *facts.View) *step.Step {
 		if !broken || (p.Version == desired && p.Repository == v.Cluster.Repository) {
 			continue
 		}
-		return step.Do(action.ChangeImage{Name: p.Name, UID: p.UID, Repository: v.Cluster.Repository, Version: desired}, v1beta2.ClusterReasonRepairingImage,
+		s := step.Do(action.ChangeImage{Name: p.Name, UID: p.UID, Repository: v.Cluster.Repository, Version: desired}, v1beta2.ClusterReasonRepairingImage,
 			fmt.Sprintf("changed the image of Pod %s, which does not run (%s), to etcd %s of %s", p.Name, p.Trouble, desired, v.Cluster.Repository))
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }
@@ -106,7 +109,11 @@ func ReturnToService(v *facts.View) *step.Step {
 		if p == nil || p.Role != facts.Restarting || p.From != "" || !v.Healthy[m.ID] || v.HasOldImage(p) || v.IsToBeRecreated(p) || v.Cluster.WasUpdating() {
 			continue
 		}
-		return step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberUpgraded, fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.Cluster.Image(), v.Upgraded())).Announced()
+		s := step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberUpgraded,
+			fmt.Sprintf("member %s runs %s (%s members)", m.Name, v.Cluster.Image(), v.Upgraded())).Announced()
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }

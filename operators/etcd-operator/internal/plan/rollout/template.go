@@ -29,7 +29,11 @@ func RecreateBroken(v *facts.View) *step.Step {
 		if p.Role == facts.Joiner || !v.HasOldTemplate(p) || !v.OnVolume(p) || p.Finished || !p.DeletingSince.IsZero() || v.Stuck(p) == "" {
 			continue
 		}
-		return step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers, v.UpdateProgress(fmt.Sprintf("deleted Pod %s, which does not run (%s), to recreate it", p.Name, v.Stuck(p))))
+		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID}, v1beta2.ClusterReasonUpdatingMembers,
+			v.UpdateProgress(fmt.Sprintf("deleted Pod %s, which does not run (%s), to recreate it", p.Name, v.Stuck(p))))
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }
@@ -44,7 +48,11 @@ func ReturnUpdatedToService(v *facts.View) *step.Step {
 		if p == nil || p.Role != facts.Returning || !v.Healthy[m.ID] || v.HasOldTemplate(p) || p.Template == "" {
 			continue
 		}
-		return step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberUpdated, fmt.Sprintf("member %s runs in an updated Pod (%s members)", m.Name, v.Updated())).Announced()
+		s := step.Do(action.SetRoles{Roles: []action.PodRole{{Name: p.Name, UID: p.UID, Role: facts.Voter}}}, v1beta2.ClusterReasonMemberUpdated,
+			fmt.Sprintf("member %s runs in an updated Pod (%s members)", m.Name, v.Updated())).Announced()
+		if s = step.Try(v, s); s != nil {
+			return s
+		}
 	}
 	return nil
 }

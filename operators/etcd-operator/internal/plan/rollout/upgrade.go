@@ -100,7 +100,7 @@ func BeginVersion(v *facts.View) *step.Step {
 // has: it raises its cluster version within seconds.
 func FinishVersion(v *facts.View) *step.Step {
 	c := &v.Cluster
-	if c.Target == "" {
+	if c.Target == "" || v.NextToRestart() != nil {
 		return nil
 	}
 	if why := v.DisruptionBlocker(nil); why != "" {

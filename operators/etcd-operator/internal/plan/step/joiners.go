@@ -85,7 +85,10 @@ func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts
 	for _, gives := range givesWay {
 		for i := range v.Pods {
 			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && gives(v, j) {
-				return Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable %s", j.Name, inFavour))
+				s := Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable %s", j.Name, inFavour))
+				if s = Try(v, s); s != nil {
+					return s
+				}
 			}
 		}
 	}

@@ -28,8 +28,10 @@ type Step struct {
 	PodStuck   bool
 	// RemoveByHand is the member that the message asks the user to remove; 0 if none.
 	RemoveByHand uint64
-	// ChildrenHeldBack are the refused children that are not to be tried yet.
+	// ChildrenHeldBack are the rejected children that are not retried yet.
 	ChildrenHeldBack []facts.Rejection
+	// needs reports whether the action must wait for a rejected child; nil if it needs none.
+	needs func(*facts.Rejection) bool
 }
 
 // Rule returns the step that it asks for, or nil if the next rule is to be tried.
@@ -38,6 +40,13 @@ type Rule func(*facts.View) *Step
 // As gives a step its outcome.
 func (s *Step) As(o action.Outcome) *Step {
 	s.Outcome = o
+	return s
+}
+
+// Needs makes an action wait while the API server rejects a child of the EtcdCluster that it
+// relies on, for example (*facts.Rejection).IsOfBudget.
+func (s *Step) Needs(child func(*facts.Rejection) bool) *Step {
+	s.needs = child
 	return s
 }
 

@@ -26,10 +26,14 @@ func KeepVolumes(v *facts.View) *step.Step {
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if !c.Deleting && v.Cluster.IsRecoveredClaim(c) {
-			return step.Do(action.KeepClaims{Claims: []action.ClaimRef{{Name: c.Name, UID: c.UID}}, Retain: v.Cluster.Retain, Version: version, Recovered: true},
+			s := step.Do(action.KeepClaims{Claims: []action.ClaimRef{{Name: c.Name, UID: c.UID}}, Retain: v.Cluster.Retain, Version: version, Recovered: true},
 				v1beta2.ClusterReasonRecoveryComplete, fmt.Sprintf("PVC %s is no longer marked as created for a recovery: nothing is left of the cluster before it", c.Name))
+			if s = step.Try(v, s); s != nil {
+				return s
+			}
+			continue
 		}
-		if !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) {
+		if !c.Deleting && (c.Retained != v.Cluster.Retain || (version != "" && c.Version != version)) && !v.IsHeldBack(action.RejectionOf(action.KeepClaims{}, c.Name)) {
 			other, all = append(other, action.ClaimRef{Name: c.Name, UID: c.UID}), append(all, c.Name)
 		}
 	}

@@ -1,0 +1,113 @@
+package step
+
+import (
+	"time"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+)
+
+// This file keeps a rejection from holding up what does not need the rejected effect. A rule
+// whose action is held back counts as a rule that has nothing to do, and the next rule is
+// tried. Where a later rule relies on the effect, the runbook says so by Required.
+
+// First returns the step of the first rule that has one. A step whose action is held back by a
+// rejection is passed over.
+func First(v *facts.View, rules ...Rule) *Step {
+	for _, r := range rules {
+		if s := Try(v, r(v)); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// Try returns a step without the effects that rejections hold back; nil if no effect is left,
+// or if the step needs a child of the EtcdCluster that is rejected. The rejections are noted
+// for the status. A step without an action is returned unchanged.
+func Try(v *facts.View, s *Step) *Step {
+	if s == nil || s.Action == nil {
+		return s
+	}
+	if needsHeldBackChild(v, s) {
+		return nil
+	}
+	possible := action.Without(s.Action, v.IsHeldBack)
+	if possible == nil {
+		return nil
+	}
+	s.Action = possible
+	return s
+}
+
+// Required makes a rule wait while its action is held back, because the rules after it rely on
+// the effect.
+func Required(r Rule) Rule {
+	return func(v *facts.View) *Step {
+		s := r(v)
+		if s == nil {
+			return nil
+		}
+		if possible := Try(v, s); possible != nil {
+			return possible
+		}
+		return AwaitRejected(v)
+	}
+}
+
+// AwaitRejected waits for the next try of the effects that rules have asked for and that are
+// held back; nil if there are none.
+func AwaitRejected(v *facts.View) *Step {
+	if len(v.Noted) == 0 {
+		return nil
+	}
+	return Wait(Idle, v.Noted[0].Reason(), v.RejectionsText()).As(action.Rejected).Explains(v1beta2.ConditionDegraded)
+}
+
+// needsHeldBackChild reports whether a step waits for a child of the EtcdCluster.
+func needsHeldBackChild(v *facts.View, s *Step) bool {
+	if s.needs == nil || SkipsChildren(v, s) {
+		return false
+	}
+	waits := false
+	for _, r := range v.Rejections {
+		if isWantedChild(v, s, &r) && s.needs(&r) && v.IsHeldBack(r) {
+			waits = true
+		}
+	}
+	return waits
+}
+
+// HeldBackChildren returns the rejected children of the EtcdCluster that are not retried yet,
+// and notes for the status all that are wanted.
+func HeldBackChildren(v *facts.View, s *Step) []facts.Rejection {
+	if SkipsChildren(v, s) {
+		return nil
+	}
+	var held []facts.Rejection
+	for _, r := range v.Rejections {
+		if !isWantedChild(v, s, &r) {
+			continue
+		}
+		if h := v.HeldBack(r); h != nil {
+			held = append(held, *h)
+		}
+	}
+	return held
+}
+
+// isWantedChild reports whether a rejection is of a child that the cluster needs with a step.
+func isWantedChild(v *facts.View, s *Step, r *facts.Rejection) bool {
+	return r.IsOfChild(Budget(v, s.Action)) && (!r.IsOfBudget() || v.ForeignBudget == "")
+}
+
+// UntilRetry shortens a wait to the next try of what the API server rejects.
+func UntilRetry(v *facts.View, requeueAfter time.Duration) time.Duration {
+	for _, r := range v.Noted {
+		if left := r.Until.Sub(v.Now); left > 0 {
+			requeueAfter = min(requeueAfter, left)
+		}
+	}
+	return requeueAfter
+}
