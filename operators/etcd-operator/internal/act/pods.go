@@ -35,6 +35,12 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 	if err := a.samePods(ctx, c, obs); err != nil {
 		return err
 	}
+	// A member that returns has its own name, and takes no other's place.
+	if slices.ContainsFunc(x.Pods, func(p action.NewPod) bool { return p.Role != facts.Returning }) {
+		if err := a.noneUnseen(ctx, c, obs); err != nil {
+			return err
+		}
+	}
 	var first error
 	err := forEach(x.Pods, func(p action.NewPod) error {
 		if first != nil {
@@ -86,8 +92,7 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.
 }
 
 // samePods compares the names of the cluster's Pods, read live, with those that
-// were observed: a cache that lags would else make Pods twice, and one that has lost a
-// label would get another in its place.
+// were observed: with a cache that lags, Pods would be created twice.
 func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	pods, err := a.liveMetadata(ctx, c)
 	if err != nil {
@@ -103,7 +108,7 @@ func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts
 	if refuses(SameNames, !maps.Equal(live, seen)) {
 		return fmt.Errorf("%w: there are other Pods than were observed", ErrStale)
 	}
-	return a.noneUnseen(ctx, c, obs)
+	return nil
 }
 
 // liveMetadata lists what the cluster's Pods are called and labelled.

@@ -41,6 +41,25 @@ func rejectedObject(c *v1beta2.EtcdCluster, a action.Action, name string, err er
 	return rejected(c, action.RejectionOf(a, name), err)
 }
 
+// Outdated returns the RejectedError of an action that fails for longer than caches lag because a
+// precondition does not hold.
+func Outdated(c *v1beta2.EtcdCluster, a action.Action, stale error) *RejectedError {
+	return outdated(c, action.Effects(a), stale)
+}
+
+// OutdatedStatus returns the same of a write of the status.
+func OutdatedStatus(c *v1beta2.EtcdCluster, stale error) *RejectedError {
+	return outdated(c, []facts.Rejection{{Kind: facts.WritingStatus}}, stale)
+}
+
+func outdated(c *v1beta2.EtcdCluster, effects []facts.Rejection, stale error) *RejectedError {
+	e := &RejectedError{Rejections: effects, err: errors.New(stale.Error())} // which is no longer ErrStale
+	for i := range effects {
+		effects[i].Outdated, effects[i].Generation, effects[i].Words = true, c.Generation, wordsWithout(effects[i].Name, e.err)
+	}
+	return e
+}
+
 // joinRejected returns the RejectedError of both, either of which may be nil.
 func joinRejected(a *RejectedError, err error) *RejectedError {
 	b, ok := errors.AsType[*RejectedError](err)

@@ -91,13 +91,20 @@ func (f failing) Create(ctx context.Context, o client.Object, opts ...client.Cre
 	return f.Client.Create(ctx, o, opts...)
 }
 
-// What keeps one member from returning keeps no other, and is told; before it a call that was not
-// answered: its Pod may still come about (S12).
+// Whatever keeps one member from returning keeps no other from it. If its Pod may still be created,
+// the error says so (S12).
 func TestWhatKeepsAMemberFromReturning(t *testing.T) {
 	pods := corev1.Resource("pods")
 	rejected, taken := apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), apierrors.NewAlreadyExists(pods, "x")
 	unanswered := errors.New("connection reset by peer")
-	isRejected := func(err error) bool { _, is := errors.AsType[*act.RejectedError](err); return is }
+	isRejected := func(err error) bool {
+		e, is := errors.AsType[*act.RejectedError](err)
+		return is && !e.Uncertain
+	}
+	isUncertain := func(err error) bool {
+		e, is := errors.AsType[*act.RejectedError](err)
+		return is && e.Uncertain
+	}
 	for name, row := range map[string]struct {
 		reason  string
 		by      map[string]error
@@ -115,9 +122,13 @@ func TestWhatKeepsAMemberFromReturning(t *testing.T) {
 		"the name of one is taken, and another is refused": {
 			"as above", map[string]error{"x-a": taken, "x-b": rejected}, isRejected, true,
 		},
-		"one is refused, and the call for another is not answered": {
-			"no fence may be acknowledged before that call has ended",
-			map[string]error{"x-a": rejected, "x-b": unanswered}, func(err error) bool { return errors.Is(err, unanswered) && !isRejected(err) }, false,
+		"one is rejected, and the call for another is not answered": {
+			"the second Pod may still be created: no fence is acknowledged until then",
+			map[string]error{"x-a": rejected, "x-b": unanswered}, isUncertain, true,
+		},
+		"one is answered with an internal error": {
+			"a webhook's patch does not apply, which may last; the Pod may have been created",
+			map[string]error{"x-a": apierrors.NewInternalError(errors.New("jsonpatch add operation does not apply"))}, isUncertain, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,14 +186,14 @@ func (b *bench) refused(budget int, heldBack ...facts.Rejection) []facts.Rejecti
 	return rejections(b.t, b.actor.Children(apiservertest.Context(b.t), b.cluster, budget, heldBack...))
 }
 
-// A Service that is refused is told once for both, keeps no budget from being made, and is
-// not tried while it is held back.
+// A rejected Service keeps no other child from being created, and is not tried while it is held
+// back.
 func TestServicesThatAreRefused(t *testing.T) {
 	b := newBench(t)
 	q := b.quota(corev1.ResourceServices)
 	got := b.refused(2)
-	if len(got) != 1 || got[0].Kind != facts.ApplyService || got[0].Name != "x" || got[0].Generation != b.cluster.Generation {
-		t.Errorf("%+v were refused, want the Service x", got)
+	if len(got) != 2 || got[0].Kind != facts.ApplyService || got[0].Name != "x" || !got[0].Absent || got[0].Generation != b.cluster.Generation || got[1].Name != "x-client" {
+		t.Errorf("%+v were rejected, want the Services x and x-client, which do not exist", got)
 	}
 	if !strings.Contains(got[0].Words, "exceeded quota: q") {
 		t.Errorf("the words are %q", got[0].Words)
@@ -218,5 +229,75 @@ func TestABudgetThatIsRefused(t *testing.T) {
 	b.mustHaveChildren(2)
 	if b.minAvailable() != 2 {
 		t.Errorf("the budget is %d after the next try, want 2", b.minAvailable())
+	}
+}
+
+// A joiner whose Pod fails keeps its name, whatever the answer: the PVC of that name exists.
+func TestJoinersNameIsRemembered(t *testing.T) {
+	pods := corev1.Resource("pods")
+	for name, answer := range map[string]error{
+		"forbidden":      apierrors.NewForbidden(pods, "x-a", errors.New("exceeded quota")),
+		"internal error": apierrors.NewInternalError(errors.New("jsonpatch add operation does not apply")),
+		"unavailable":    apierrors.NewServiceUnavailable("no endpoints"),
+		"timeout":        apierrors.NewTimeoutError("quota evaluation timed out", 0),
+		"conflict":       apierrors.NewConflict(pods, "x-a", errors.New("denied by a webhook with code 409")),
+		"no answer":      errors.New("connection reset by peer"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, withVolumes)
+			b.actor.Client = failingPods{b.client, answer}
+			got := rejections(t, b.act(b.observe(), creating(action.NewPod{Name: "x-a", Role: facts.Joiner, Version: "3.6.16"})))
+			if len(got) != 1 || got[0].Name != "x-a" || got[0].Role != facts.Joiner || got[0].Volume {
+				t.Errorf("got rejections %+v, want one of the Pod x-a", got)
+			}
+			if !b.exists(&corev1.PersistentVolumeClaim{}, "x-a") {
+				t.Error("got no PVC x-a, want one")
+			}
+		})
+	}
+}
+
+// failingPods fails to create Pods.
+type failingPods struct {
+	client.Client
+	by error
+}
+
+func (f failingPods) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if _, ok := o.(*corev1.Pod); ok {
+		return f.by
+	}
+	return f.Client.Create(ctx, o, opts...)
+}
+
+// rejectingPatches answers patches of one Pod with an error.
+type rejectingPatches struct {
+	client.Client
+	name string
+	by   error
+}
+
+func (r rejectingPatches) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if o.GetName() == r.name {
+		return r.by
+	}
+	return r.Client.Patch(ctx, o, p, opts...)
+}
+
+// A role that one Pod does not get keeps no other Pod from its role.
+func TestEachRoleIsSetForItself(t *testing.T) {
+	b := newBench(t)
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner}, action.NewPod{Name: "x-b", Role: facts.Joiner})
+	var roles []action.PodRole
+	for _, name := range []string{"x-a", "x-b"} {
+		roles = append(roles, action.PodRole{Name: name, UID: podIn(obs, name).UID, Role: facts.Voter})
+	}
+	b.actor.Client = rejectingPatches{b.client, "x-a", apierrors.NewInternalError(errors.New("failed to encrypt"))}
+	got := rejections(t, b.act(obs, action.SetRoles{Roles: roles}))
+	if len(got) != 1 || got[0].Kind != "SetRoles" || got[0].Name != "x-a" {
+		t.Errorf("got rejections %+v, want one of the role of x-a", got)
+	}
+	if role := b.pod("x-b").Labels[v1beta2.LabelRole]; role != v1beta2.RoleVoter {
+		t.Errorf("got role %q of x-b, want %q", role, v1beta2.RoleVoter)
 	}
 }

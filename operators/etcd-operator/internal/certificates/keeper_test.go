@@ -338,6 +338,48 @@ func (r refusing) Create(_ context.Context, o client.Object, _ ...client.CreateO
 	return r.refusal(o)
 }
 
+// brokenReads answers reads of Secrets with an error once it has one.
+type brokenReads struct {
+	client.Client
+	by error
+}
+
+func (f *brokenReads) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, ok := o.(*corev1.Secret); ok && f.by != nil {
+		return f.by
+	}
+	return f.Client.Get(ctx, key, o, options...)
+}
+
+// A Secret that cannot be read takes nothing from the operator: it goes on with the certificates
+// that it read last, and says what is wrong.
+func TestUnreadableSecrets(t *testing.T) {
+	b := newBench(t, autoPolicy())
+	live := &brokenReads{Client: b.client}
+	b.keeper.Live = live
+	before := b.keep()
+	wantWell(t, before)
+	again := func() State { // an edit has the Secrets read at once
+		t.Helper()
+		b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Size += 2 })
+		s, err := b.keeper.Keep(apiservertest.Context(t), b.cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.noted()
+	}
+	live.by = apierrors.NewInternalError(errors.New("unable to transform key: KMS plugin is unavailable"))
+	after := again()
+	if after.Config == nil || after.TLS.NoClientCertificate || after.TLS.Trust != before.TLS.Trust || !after.TLS.Leaf.NotAfter.Equal(before.TLS.Leaf.NotAfter) {
+		t.Errorf("got %+v, want what was read last: %+v", after.TLS, before.TLS)
+	}
+	if after.TLS.Problem != facts.CertificatesUnreadable || !strings.Contains(after.TLS.Message, "unable to transform key") || after.TLS.RequeueAfter == 0 {
+		t.Errorf("got problem %q, %q, again in %s; want CertificatesUnreadable with the API server's error", after.TLS.Problem, after.TLS.Message, after.TLS.RequeueAfter)
+	}
+	live.by = nil
+	wantWell(t, again())
+}
+
 // What the operator may not do is told, and the rest goes on: it is no error.
 func TestRights(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -345,7 +387,7 @@ func TestRights(t *testing.T) {
 		reason facts.CertificateProblem
 		says   string
 	}{
-		"no right to read":  {true, facts.CertificatesMissing, "the operator is not allowed to read a Secret with certificates (read Secret"},
+		"no right to read":  {true, facts.CertificatesUnreadable, "grant it that right"},
 		"no right to write": {false, facts.CertificatesPending, "cannot write Secret x-ca-tls"},
 	} {
 		t.Run(name, func(t *testing.T) {

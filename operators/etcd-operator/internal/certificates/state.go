@@ -169,16 +169,18 @@ func unknown(c *v1beta2.EtcdCluster) State {
 // unreadable returns the last known State of a cluster whose certificates could not be looked at
 // because of an error of the API server.
 func unreadable(last State, err error) State {
-	advice := "the operator keeps using the certificates that it read last"
+	said := []string{"cannot read certificates: " + conditiontext.Clip(err.Error())}
 	if last.TLS.NoClientCertificate {
-		advice = "the operator cannot ask members until it can read the Secret"
+		said = append(said, "the operator cannot ask members until it can read the Secret")
+	} else {
+		said = append(said, "the operator keeps using the certificates that it read last")
 	}
 	if apierrors.IsForbidden(err) {
-		advice += "; grant it that right"
+		said = append(said, "grant it that right")
 	}
 	last.Told = nil
 	last.TLS.Problem = facts.CertificatesUnreadable
-	last.TLS.Message = fmt.Sprintf("cannot read certificates: %s; %s", conditiontext.Clip(err.Error()), advice)
+	last.TLS.Message = strings.Join(said, "; ")
 	last.TLS.RequeueAfter = wrongDelay
 	return last
 }

@@ -172,7 +172,8 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
 		r.doubt(c, err)
 		if errors.Is(err, act.ErrStale) {
-			return r.reportStale(ctx, c, obs, d, err), err
+			status, _ := r.reportStale(ctx, c, obs, d, err)
+			return status, err
 		}
 		accepted := r.rememberChildren(ctx, c, d, err)
 		if err != nil {
@@ -188,8 +189,8 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		failed = r.Actor.Act(ctx, c, obs, d.Action)
 		r.doubt(c, failed)
 		r.Metrics.Acted(action.KindOf(d.Action), result(failed))
-		if errors.Is(failed, act.ErrStale) {
-			return r.reportStale(ctx, c, obs, d, failed), failed
+		if isStale(failed) {
+			return r.holdBackStale(ctx, c, obs, d, failed)
 		}
 		if r.remember(ctx, c, d.Action, failed) {
 			return c.Status, failed // the next pass knows of it, and says so
@@ -220,11 +221,16 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 // decides what the status said before, and nothing would wake the operator.
 func (r *Reconciler) report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (v1beta2.ClusterStatus, error) {
 	now, err := r.Actor.Report(ctx, c, d)
+	if apierrors.IsConflict(err) && r.isConflictLasting(c) {
+		err = act.OutdatedStatus(c, err)
+	}
 	if refused, ok := errors.AsType[*act.RejectedError](err); ok {
 		r.rejections.set(c, r.tellRejections(ctx, c, r.rejections.of(c), refused.Rejections))
 	}
-	if now.ResourceVersion != c.ResourceVersion {
+	if err == nil {
 		r.rejections.accept(c, facts.Rejection{Kind: facts.WritingStatus})
+	}
+	if now.ResourceVersion != c.ResourceVersion {
 		r.replaced.Store(client.ObjectKeyFromObject(c), c.ResourceVersion)
 	}
 	return now.Status, err

@@ -99,14 +99,37 @@ func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Deci
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
-// reportStale says of a cluster that has been stale for longer than caches lag that nothing
-// is done, and what differs: in the condition Progressing, as the metric
+// holdBackStale keeps an action whose precondition fails again and again from holding up the
+// others: once that has lasted for longer than caches lag, it is remembered like a rejection.
+func (r *Reconciler) holdBackStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) (v1beta2.ClusterStatus, error) {
+	known, outdated := r.rejections.of(c), act.Outdated(c, d.Action, stale)
+	isKnown := func(o facts.Rejection) bool {
+		return o.Outdated && slices.ContainsFunc(outdated.Rejections, o.SameEffect)
+	}
+	status, lasts := c.Status, slices.ContainsFunc(known, isKnown)
+	if lasts {
+		r.Metrics.Stale(client.ObjectKeyFromObject(c))
+	} else {
+		status, lasts = r.reportStale(ctx, c, obs, d, stale)
+	}
+	if !lasts {
+		return status, stale
+	}
+	for _, o := range outdated.Rejections {
+		known, _ = facts.Reject(known, o, time.Now())
+	}
+	r.rejections.set(c, known)
+	return status, outdated
+}
+
+// reportStale reports of a cluster that has been stale for longer than caches lag that a step is
+// held up, and what differs: in the condition Progressing, as the metric
 // etcd_operator_stale_passes_total and, once, as an event. What the decision would record
-// with its action is not written.
-func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) v1beta2.ClusterStatus {
+// with its action is not written. It returns whether the staleness has lasted.
+func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) (v1beta2.ClusterStatus, bool) {
 	lasts, first := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
 	if !lasts {
-		return c.Status
+		return c.Status, false
 	}
 	r.Metrics.Stale(client.ObjectKeyFromObject(c))
 	if action.Records(d.Action) {
@@ -124,7 +147,14 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, ob
 	if err != nil && !apierrors.IsConflict(err) {
 		log.FromContext(ctx).Error(err, "cannot report that the observation is stale")
 	}
-	return status
+	return status, true
+}
+
+// isConflictLasting reports whether writes of the status have failed with a conflict for longer than
+// caches lag, or had before the last pause.
+func (r *Reconciler) isConflictLasting(c *v1beta2.EtcdCluster) bool {
+	lasts, _ := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
+	return lasts || slices.ContainsFunc(r.rejections.of(c), func(o facts.Rejection) bool { return o.IsOfStatus() })
 }
 
 // stalledConditions are the conditions with Progressing saying that nothing is done.

@@ -59,8 +59,11 @@ func TestRejectedChildren(t *testing.T) {
 			reason: "evictions are bounded", seen: upgrades(), do: restart, because: "UpgradingMember",
 		},
 		"no member is restarted without a budget": {
-			reason: "S6: an eviction could be a second disruption", seen: upgrades().rejectedChild(ApplyBudget, "x"),
+			reason: "S6: an eviction could be a second disruption", seen: upgrading("3.7.3").rejectedChild(ApplyBudget, "x"),
 			because: v1beta2.ClusterReasonPodDisruptionBudgetRejected,
+		},
+		"a member whose restart waits for a budget": {
+			reason: "clients find it until then", seen: upgrades().rejectedChild(ApplyBudget, "x"), do: setRole("b", Voter), because: "SettingRoles",
 		},
 		"a member is restarted while a budget can't be deleted": {
 			reason: "it only bounds evictions more tightly", do: restart, because: "UpgradingMember",

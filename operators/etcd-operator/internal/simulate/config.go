@@ -74,6 +74,8 @@ type Config struct {
 	Only []string
 	// TruthOnly leaves out CheckDecision: only what came of a decision counts.
 	TruthOnly bool
+	// Rejects has the API server reject something for good.
+	Rejects bool
 	// Compared has the shipped code compared with the model of it.
 	Compared bool
 	// Meddles is before how many of a hundred calls of the shipped operator something else

@@ -81,7 +81,7 @@ func (w *world) ship(op *operator, scheme *runtime.Scheme) {
 		Observer:     &observe.Observer{Reader: cached, Live: live, Etcd: members, DefaultVersion: w.cfg.Version},
 		Plan:         s.plan,
 		Actor:        &act.Actor{Client: cached, Live: live, Etcd: members, Comparisons: comparisons, LauncherImage: "operator"},
-		Events:       silence{},
+		Events:       events{s},
 		Metrics:      metrics.New(prometheus.NewRegistry()),
 		Comparisons:  comparisons,
 		Credentials:  &credentials.Keeper{Live: live},
@@ -149,6 +149,12 @@ func (s *shipped) call(ctx context.Context, what string, lost error, do func() e
 	if mishap == FailCall {
 		s.w.say("operator %s: %s fails", s.op.id, what)
 		return lost
+	}
+	if x := s.w.rejection; x != nil && (s.writes || what == "writing the status") {
+		x.writes = append(x.writes, s.w.now)
+	}
+	if err := s.w.rejects(what); err != nil {
+		return err
 	}
 	s.calledAt, s.w.acting = s.w.now, s
 	err := s.carry(what, do)

@@ -447,11 +447,6 @@ func (s status) Update(ctx context.Context, o client.Object, _ ...client.SubReso
 	})
 }
 
-// silence records no events.
-type silence struct{}
-
-func (silence) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
-
 // endpoints is the EndpointSlice of both Services.
 func (w *world) endpoints(all []*pod) discoveryv1.EndpointSlice {
 	s := discoveryv1.EndpointSlice{Endpoints: make([]discoveryv1.Endpoint, 0, len(all))}

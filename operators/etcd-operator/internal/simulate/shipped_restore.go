@@ -80,7 +80,7 @@ func (s *restorer) start() {
 	s.caches.relist(s.w)
 	s.seen, s.due, s.dead = map[string]*v1beta2.EtcdRestore{}, map[string]time.Duration{}, false
 	cached, live := &restoreAPI{restorer: s, cached: true}, &restoreAPI{restorer: s}
-	s.reconciler = simulated.New(simulated.World{Client: cached, Live: live, Events: silence{}, Network: s, Image: "operator"})
+	s.reconciler = simulated.New(simulated.World{Client: cached, Live: live, Events: events{&shipped{w: s.w}}, Network: s, Image: "operator"})
 }
 
 // end ends what runs of it.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -41,11 +42,20 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 // clock and the random numbers that it sees are the run's own.
 func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *story) (w *world) {
 	t.Helper()
+	return runPlanner(t, cfg, seed, faults, trace, plan.Plan)
+}
+
+// runPlanner makes the same run with another planner.
+func runPlanner(t *testing.T, cfg Config, seed int64, faults []Fault, trace *story, planner func(facts.Observation) plan.Decision) (w *world) {
+	t.Helper()
 	scheme := scheme() // outside of the bubble
 	cryptotest.SetGlobalRandom(t, uint64(seed))
 	synctest.Test(t, func(*testing.T) {
 		time.Sleep(time.Until(epoch))
-		w = newWorld(cfg, seed, plan.Plan, faults)
+		w = newWorld(cfg, seed, planner, faults)
+		if cfg.Rejects {
+			w.rejection = randomRejection(seed, cfg.Steps)
+		}
 		w.trace, w.sleep = trace, func(d time.Duration) {
 			time.Sleep(d)
 			synctest.Wait() // for the deadlines that have passed
@@ -59,6 +69,9 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 		}
 		for w.step < cfg.Steps && w.broken == nil {
 			w.advance()
+		}
+		if w.broken == nil && w.rejection != nil {
+			w.settleRejected()
 		}
 		if w.broken == nil && cfg.checks(liveness) {
 			w.settle()

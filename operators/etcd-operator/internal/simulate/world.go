@@ -27,8 +27,10 @@ const never = time.Duration(-1)
 
 // world is the truth about everything.
 type world struct {
-	cfg  Config
-	seed uint64
+	// rejection is what the API server rejects for good; nil if nothing.
+	rejection *rejection
+	cfg       Config
+	seed      uint64
 	// random is sown anew for every step, so that a fault that is left out does not
 	// change all that chance decides afterwards.
 	random random

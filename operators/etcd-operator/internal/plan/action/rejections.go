@@ -7,11 +7,12 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// Accept returns what is remembered once an action was carried out.
+// Accept returns what is remembered once an action was carried out, and before the status is
+// written.
 func Accept(all []facts.Rejection, a Action) []facts.Rejection {
 	done := Effects(a)
 	return slices.DeleteFunc(slices.Clone(all), func(r facts.Rejection) bool {
-		return slices.ContainsFunc(done, r.SameEffect)
+		return !r.IsOfStatus() && slices.ContainsFunc(done, r.SameEffect)
 	})
 }
 

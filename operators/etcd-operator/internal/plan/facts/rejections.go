@@ -18,8 +18,8 @@ import (
 // The children of an EtcdCluster are its Services, its PodDisruptionBudget, and the labels of
 // Pods and PVCs. A step that needs one of them names it (see step.Step.Needs).
 
-// Rejection is an effect that failed at the API server, and was not merely outdated. What it
-// did is unknown if the answer was a timeout or an internal error.
+// Rejection is an effect that failed at the API server. What it did is unknown if the answer was
+// a timeout or an internal error.
 type Rejection struct {
 	// Kind is the action's. For CreatePods, Role is the Pod's, and Volume is true if its PVC
 	// was rejected, and not the Pod itself.
@@ -28,6 +28,9 @@ type Rejection struct {
 	Volume bool
 	// Absent is true for a Service that does not exist, so that it was to be created.
 	Absent bool
+	// Outdated is true if no API server has rejected it: a precondition of the action has not held
+	// for longer than caches lag.
+	Outdated bool
 	// Name is the object's. A joiner's Pod has no name that matters: the next try uses
 	// this one again, because a PVC of that name may exist that no Pod has ever used.
 	Name string
@@ -184,6 +187,21 @@ func (v *Objects) JoinersHeldBack() *Rejection {
 	return v.HeldBack(Rejection{Kind: CreatingPods, Role: Joiner})
 }
 
+// IsOfStatus reports whether it is of the EtcdCluster's status.
+func (r *Rejection) IsOfStatus() bool { return r.Kind == WritingStatus }
+
+// RestartHeldBack reports whether a rejection keeps a member from being restarted, so that it
+// serves clients until the next try.
+func (v *Objects) RestartHeldBack(p *Pod) bool {
+	return v.IsHeldBack(Rejection{Kind: "ChangeImage", Name: p.Name}) || v.IsHeldBack(Rejection{Kind: "RecreatePod", Name: p.Name}) || v.isBudgetHeldBack()
+}
+
+// isBudgetHeldBack reports whether the PodDisruptionBudget is rejected that members are restarted
+// under.
+func (v *Objects) isBudgetHeldBack() bool {
+	return v.Cluster.DisruptionBudget && v.ForeignBudget == "" && slices.ContainsFunc(v.Rejections, func(r Rejection) bool { return r.LacksBudget() && v.IsHeldBack(r) })
+}
+
 // returnHeldBack is the Rejection of a member's Pod that is to be created again.
 func (v *Objects) returnHeldBack(m Member) *Rejection {
 	return v.HeldBack(Rejection{Kind: CreatingPods, Role: Returning, Name: m.Name})
@@ -192,6 +210,8 @@ func (v *Objects) returnHeldBack(m Member) *Rejection {
 // Reason is that of a step which waits for the next try.
 func (r *Rejection) Reason() string {
 	switch {
+	case r.Outdated:
+		return v1beta2.ClusterReasonObservationStale
 	case r.Volume:
 		return v1beta2.ClusterReasonVolumeRejected
 	case r.Role != "":

@@ -95,7 +95,8 @@ func growthWaits(v *facts.View) bool {
 	return (v.IsRestarting() || isDefragmentingAny(v)) && !slices.ContainsFunc(v.List, v.IsTerminatingOrLost)
 }
 
-// Promote gives one learner that has caught up its vote (S5).
+// Promote gives one learner that has caught up its vote (S5). It waits while the status cannot be
+// written: that says who the voters are when no member answers.
 func Promote(v *facts.View) *step.Step {
 	if len(v.Voters) >= v.Cluster.Size+v.Surplus() {
 		return nil
@@ -106,7 +107,7 @@ func Promote(v *facts.View) *step.Step {
 	for _, m := range v.List {
 		if v.CanPromote(m) && !v.IsTerminatingOrLost(m) && !m.Foreign {
 			return step.Do(action.Promote{ID: m.ID, Name: m.Name, Members: v.List}, v1beta2.ClusterReasonMemberPromoted, fmt.Sprintf("promoted learner %s, which has caught up, to voter %d of %d",
-				m.Name, len(v.Voters)+1, v.Cluster.Size)).Needs((*facts.Rejection).LacksBudget)
+				m.Name, len(v.Voters)+1, v.Cluster.Size)).Needs(func(r *facts.Rejection) bool { return r.LacksBudget() || r.IsOfStatus() })
 		}
 	}
 	return nil

@@ -71,7 +71,8 @@ func RemoveLost(v *facts.View) *step.Step {
 				return s
 			}
 		}
-		s := step.Do(removal(v, m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).Explains(v1beta2.ConditionRecovering)
+		s := step.Do(removal(v, m), v1beta2.ClusterReasonReplacingDeadMember, fmt.Sprintf("removed member %s: %s", m.Name, why)).
+			Explains(v1beta2.ConditionRecovering).Needs((*facts.Rejection).IsOfStatus)
 		if s = step.Try(v, s); s != nil {
 			return s
 		}
@@ -123,9 +124,10 @@ func Shrink(v *facts.View) *step.Step {
 			return s
 		}
 		said, message := replacedBy(v, victim)
-		return step.Do(removal(v, *victim), said, message)
+		return step.Do(removal(v, *victim), said, message).Needs((*facts.Rejection).IsOfStatus)
 	}
-	return step.Do(removal(v, *victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.Voters), v.Cluster.Size))
+	return step.Do(removal(v, *victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.Voters), v.Cluster.Size)).
+		Needs((*facts.Rejection).IsOfStatus)
 }
 
 // isOtherUnhealthy reports whether a voter with a Pod of the operator's is not healthy, beside

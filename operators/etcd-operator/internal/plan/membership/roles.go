@@ -115,7 +115,7 @@ func shouldServeAgain(v *facts.View, m facts.Member) bool {
 	if next == nil || next.ID != m.ID || len(v.Voters) < v.Cluster.Size || len(v.List) > len(v.Voters) {
 		return true
 	}
-	if p := v.PodOf[m.Name]; v.IsBlockedByAlarm(p) && !v.RestartsInNewPod(p) {
+	if p := v.PodOf[m.Name]; v.RestartHeldBack(p) || (v.IsBlockedByAlarm(p) && !v.RestartsInNewPod(p)) {
 		return true
 	}
 	for _, o := range v.Voters {

@@ -47,7 +47,7 @@ func imageBlocker(v *facts.View, p *facts.Pod) string {
 // gives it another image, or deletes its Pod for another one.
 func RestartMember(v *facts.View) *step.Step {
 	m := v.NextToRestart()
-	if m == nil {
+	if m == nil || v.RestartHeldBack(v.PodOf[m.Name]) {
 		return nil
 	}
 	p := v.PodOf[m.Name]
@@ -69,7 +69,7 @@ func RestartMember(v *facts.View) *step.Step {
 	if v.RestartsInNewPod(p) {
 		message = v.UpdateProgress(message)
 	}
-	return step.Do(how.action, reason, message).Needs((*facts.Rejection).LacksBudget)
+	return step.Do(how.action, reason, message)
 }
 
 // RepairImage gives a Pod that can't run its image another one, when another one is to

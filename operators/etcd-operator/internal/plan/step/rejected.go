@@ -65,15 +65,17 @@ func AwaitRejected(v *facts.View) *Step {
 	return Wait(Idle, v.Noted[0].Reason(), v.RejectionsText()).As(action.Rejected).Explains(v1beta2.ConditionDegraded)
 }
 
-// needsHeldBackChild reports whether a step waits for a child of the EtcdCluster.
+// needsHeldBackChild reports whether a step waits for a child of the EtcdCluster, or for its
+// status. Children are retried before an action, the status after it: a step that needs the status
+// waits until it is written.
 func needsHeldBackChild(v *facts.View, s *Step) bool {
 	if s.needs == nil || SkipsChildren(v, s) {
 		return false
 	}
 	waits := false
 	for _, r := range v.Rejections {
-		if isWantedChild(v, s, &r) && s.needs(&r) && v.IsHeldBack(r) {
-			waits = true
+		if s.needs(&r) && (r.IsOfStatus() || isWantedChild(v, s, &r)) {
+			waits = v.IsHeldBack(r) || r.IsOfStatus() || waits
 		}
 	}
 	return waits

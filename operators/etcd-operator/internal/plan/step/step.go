@@ -44,7 +44,7 @@ func (s *Step) As(o action.Outcome) *Step {
 }
 
 // Needs makes an action wait while the API server rejects a child of the EtcdCluster that it
-// relies on, for example (*facts.Rejection).IsOfBudget.
+// relies on, for example (*facts.Rejection).LacksBudget, or its status.
 func (s *Step) Needs(child func(*facts.Rejection) bool) *Step {
 	s.needs = child
 	return s
