@@ -96,7 +96,7 @@ simulate: ## Try to break etcd-operator, with SEEDS random runs from number FIRS
 	@cd operators/etcd-operator/internal/simulate && failed=0 && pids= && cores=$$(nproc) && each=$$((($(SHIPPED) + cores - 1) / cores)) && \
 	  { ../../../../out/simulate.test -test.run 'TestSimulate$$' -seeds $(SEEDS) -first $(FIRST) -test.v || failed=1; } && \
 	  for i in $$(seq 0 $$((cores - 1))); do \
-	    GOMAXPROCS=1 ../../../../out/simulate.test -test.run 'TestShipped$$' -shipped $$each -first $$(($(FIRST) + i * each)) -test.v & pids="$$pids $$!"; \
+	    GOMAXPROCS=1 ../../../../out/simulate.test -test.run 'TestShipped(Rejections)?$$' -shipped $$each -rejected $$((each / 4)) -first $$(($(FIRST) + i * each)) -test.v & pids="$$pids $$!"; \
 	  done; for pid in $$pids; do wait $$pid || failed=1; done; exit $$failed
 
 .PHONY: simulate-cover

@@ -113,9 +113,9 @@ const (
 	// takes too many entries to force. Lower spec.etcd.snapshotCount as the message says. Also
 	// a reason of Upgrading.
 	ClusterReasonWaitingForSnapshot = "WaitingForSnapshot"
-	// ClusterReasonObservationStale: the operator does nothing, because its caches and the API
+	// ClusterReasonObservationStale: the operator holds a step back, because its caches and the API
 	// server have disagreed for more than a few seconds; the message says about what. Wait,
-	// since it retries; if it lasts, restart the operator.
+	// since it retries; if it lasts, restart the operator. Also a reason of Degraded.
 	ClusterReasonObservationStale = "ObservationStale"
 )
 
@@ -139,8 +139,9 @@ const (
 	ClusterReasonWaitingForEtcd = "WaitingForEtcd"
 )
 
-// The reasons of Degraded and Progressing while the API server refuses a request of the
-// operator, and of the Warning event. The message has the API server's words.
+// The reasons of Degraded and Progressing while the API server rejects a request of the
+// operator, and of the Warning event. The message has the API server's words. A rejection holds up
+// only what needs the rejected object.
 const (
 	// ClusterReasonPodRejected: a Pod cannot be created, as when a quota is used up, an
 	// admission policy denies it, or its PriorityClass does not exist. Lift what refuses it;
@@ -150,14 +151,14 @@ const (
 	// is used up. Lift what refuses it; the operator retries.
 	ClusterReasonVolumeRejected = "VolumeRejected"
 	// ClusterReasonServiceRejected: a Service cannot be created or updated. Lift what refuses
-	// it; the operator retries, and changes no member until then.
+	// it; the operator retries, and adds no member until then if the Service does not exist.
 	ClusterReasonServiceRejected = "ServiceRejected"
 	// ClusterReasonPodDisruptionBudgetRejected: the PodDisruptionBudget cannot be created,
 	// updated or deleted. Lift what refuses it, or set spec.podDisruptionBudget: false; the
-	// operator retries, and changes no member until then.
+	// operator retries, and restarts no healthy member until then.
 	ClusterReasonPodDisruptionBudgetRejected = "PodDisruptionBudgetRejected"
-	// ClusterReasonActionRejected: an object cannot be changed or deleted. Lift what refuses
-	// it; the operator retries.
+	// ClusterReasonActionRejected: an object cannot be changed or deleted, or the status of the
+	// EtcdCluster cannot be written. Lift what refuses it; the operator retries.
 	ClusterReasonActionRejected = "ActionRejected"
 )
 
