@@ -31,15 +31,17 @@ type workflow struct {
 		Permissions    map[string]string `json:"permissions"`
 		TimeoutMinutes int               `json:"timeout-minutes"`
 		Container      any               `json:"container"`
+		Environment    any               `json:"environment"`
 		Steps          []struct {
-			Uses string `json:"uses"`
-			Run  string `json:"run"`
+			Uses string            `json:"uses"`
+			Run  string            `json:"run"`
+			With map[string]string `json:"with"`
 		} `json:"steps"`
 	} `json:"jobs"`
 }
 
 // mayWrite is what else one job may write.
-var mayWrite = map[string]string{"release.yaml/build": "packages", "release.yaml/draft": "contents"}
+var mayWrite = map[string]string{"release.yaml/publish": "packages", "release.yaml/draft": "contents"}
 
 // Workflows run what contributors can run themselves, with no more rights than they need.
 func TestWorkflows(t *testing.T) {
@@ -63,9 +65,6 @@ func TestWorkflows(t *testing.T) {
 					}
 				}
 				for _, step := range job.Steps {
-					if step.Uses != "" && !regexp.MustCompile(`^actions/[a-z-]+@v[0-9]+$`).MatchString(step.Uses) && !pinnedAction.MatchString(step.Uses) {
-						t.Errorf("job %s uses %q: want an action of GitHub's own, pinned by its major version or by a commit", id, step.Uses)
-					}
 					for line := range strings.Lines(step.Run) {
 						commands++
 						if problem := unknownCommand(t, strings.TrimSpace(line)); problem != "" {
@@ -77,12 +76,121 @@ func TestWorkflows(t *testing.T) {
 			if commands == 0 && len(w.Jobs) > 0 {
 				t.Error("the workflow runs nothing")
 			}
+			for _, problem := range unsafe(path.Base(name), data) {
+				t.Error(problem)
+			}
 		})
 	}
 }
 
+// takeOver is how a job takes over what the job before has built, and nothing else.
+const takeOver = `echo "$SUM  handover.tar" | sha256sum --check --strict && tar -xf handover.tar`
+
 var (
-	pinnedAction    = regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40}$`)
+	// versioned matches a line that uses an action and names its version in a comment.
+	versioned = regexp.MustCompile(`(?m)^[ -]*uses: (\S+) # v[0-9]+\.[0-9]+\.[0-9]+$`)
+	// handsOver matches the actions that a job with an identity can use: no code of a checkout gets there.
+	handsOver = regexp.MustCompile(`^actions/(?:download-artifact|upload-artifact|deploy-pages)@`)
+)
+
+// unsafe returns what a workflow, in a file of this name, leaves to others: actions that can change, a cache that
+// another workflow fills, and an identity for code that a build downloads.
+func unsafe(file string, data []byte) []string {
+	var w workflow
+	if err := yaml.Unmarshal(data, &w); err != nil {
+		return []string{err.Error()}
+	}
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	hasVersion := map[string]bool{"": true}
+	for _, m := range versioned.FindAllStringSubmatch(string(data), -1) {
+		hasVersion[m[1]] = pinnedAction.MatchString(m[1])
+	}
+	own := strings.TrimSuffix(file, ".yaml") + "-"
+	for id, job := range w.Jobs {
+		isTrusted := job.Permissions["id-token"] == "write"
+		if isTrusted && job.Environment == nil {
+			add("job %s has an identity, and no environment whose reviewers let it run", id)
+		}
+		for _, step := range job.Steps {
+			if !hasVersion[step.Uses] {
+				add("job %s uses %q: want an action of GitHub's own at a commit, with a comment like # v1.2.3", id, step.Uses)
+			}
+			isHandedOver := handsOver.MatchString(step.Uses) || step.Run == takeOver || strings.HasPrefix(step.Run, ".ci/")
+			if isTrusted && !isHandedOver {
+				add("job %s has an identity, so it can only run what another job has handed over, and not: %s%s",
+					id, step.Uses, step.Run)
+			}
+			if !strings.HasPrefix(step.Uses, "actions/cache") {
+				continue
+			}
+			key, restored := step.With["key"], step.With["restore-keys"]
+			if !strings.HasPrefix(key, own) || !strings.Contains(key, "github.run_id") || (restored != "" && restored != own) {
+				add("job %s caches as %q and restores %q: want a key of this workflow and run, %s${{ github.run_id }}",
+					id, key, restored, own)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestUnsafe(t *testing.T) {
+	const pinned = "actions/checkout@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	trusted := func(environment, step string) string {
+		return "jobs: {a: {permissions: {id-token: write}, " + environment + "steps: [{" + step + "}]}}"
+	}
+	const reviewed = "environment: release, "
+	cache := func(key, restored string) string {
+		return "jobs: {a: {steps: [{with: {key: '" + key + "', restore-keys: " + restored + "},\n" +
+			" uses: actions/cache/restore@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa # v5.0.3\n}]}}"
+	}
+	for name, tc := range map[string]struct {
+		text string
+		want int
+	}{
+		"an identity for a command":          {trusted(reviewed, "run: go build"), 1},
+		"an action at a commit":              {"jobs: {a: {steps: [{\nuses: " + pinned + " # v6.0.1\n}]}}", 0},
+		"an action at a tag":                 {"jobs: {a: {steps: [{\nuses: actions/checkout@v6 # v6.0.1\n}]}}", 1},
+		"an action of an unknown version":    {"jobs: {a: {steps: [{\nuses: " + pinned + "\n}]}}", 1},
+		"an action in braces":                {"jobs: {a: {steps: [{uses: " + pinned + "}]}}", 1},
+		"an action of another owner":         {"jobs: {a: {steps: [{\nuses: x/" + pinned + " # v6.0.1\n}]}}", 1},
+		"a cache of its own":                 {cache("ci-${{ github.run_id }}", "ci-"), 0},
+		"a cache that is never filled again": {cache("ci-${{ hashFiles(0) }}", "ci-"), 1},
+		"a cache that another fills":         {cache("go-${{ github.run_id }}", "go-"), 1},
+		"a cache that restores another":      {cache("ci-${{ github.run_id }}", "docs-"), 1},
+		"an identity that reviewers grant":   {trusted(reviewed, "run: .ci/publish"), 0},
+		"an identity without reviewers":      {trusted("", "run: .ci/publish"), 1},
+		"an identity for a build":            {trusted(reviewed, "run: make release"), 1},
+		"an identity for a checkout":         {trusted(reviewed, "\nuses: "+pinned+" # v6.0.1\n"), 1},
+	} {
+		if got := unsafe("ci.yaml", []byte(tc.text)); len(got) != tc.want {
+			t.Errorf("%s: got %d problems, want %d: %q", name, len(got), tc.want, got)
+		}
+	}
+}
+
+// The builder of an image gets only what the Dockerfile copies: no kubeconfig, key or build of a checkout.
+func TestDockerignore(t *testing.T) {
+	var want []string
+	copies := regexp.MustCompile(`(?m)^COPY ([a-z]+)`)
+	for _, m := range copies.FindAllStringSubmatch(string(repoFile(t, "Dockerfile")), -1) {
+		want = append(want, "!"+m[1])
+	}
+	slices.Sort(want)
+	var got []string
+	for line := range strings.Lines(string(repoFile(t, ".dockerignore"))) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			got = append(got, line)
+		}
+	}
+	if diff := cmp.Diff(slices.Insert(slices.Compact(want), 0, "*"), got); diff != "" {
+		t.Errorf(".dockerignore (-what the Dockerfile copies +got):\n%s", diff)
+	}
+}
+
+var (
+	pinnedAction    = regexp.MustCompile(`^actions/[a-z-]+(?:/[a-z]+)?@[0-9a-f]{40}$`)
 	pinnedContainer = regexp.MustCompile(`^golang:1\.[0-9]+\.[0-9]+-[a-z]+@sha256:[0-9a-f]{64}$`)
 )
 
@@ -106,7 +214,7 @@ func unpinned(w *workflow) []string {
 // TestReleaseIsPinned: from the first release on, what builds and signs one is the same until a commit changes it.
 func TestReleaseIsPinned(t *testing.T) {
 	if !releasedSection.Match(repoFile(t, "CHANGELOG.md")) {
-		if !bytes.Contains(repoFile(t, "docs/project/releasing.md"), []byte("pin the container and the actions")) {
+		if !bytes.Contains(repoFile(t, "docs/project/releasing.md"), []byte("pin the container in")) {
 			t.Error("the checklist does not say that the first release pins what builds it")
 		}
 		return
@@ -146,7 +254,7 @@ func unknownCommand(t *testing.T, line string) string {
 	t.Helper()
 	words := strings.Fields(regexp.MustCompile(`\$\{\{.*?\}\}`).ReplaceAllString(line, "VALUE"))
 	switch {
-	case line == `git config --global --add safe.directory "$GITHUB_WORKSPACE"`:
+	case line == takeOver, line == `git config --global --add safe.directory "$GITHUB_WORKSPACE"`:
 		return ""
 	case words[0] == "make" && len(words) > 1:
 		for _, word := range words[1:] {
