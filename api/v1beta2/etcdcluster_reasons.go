@@ -10,8 +10,13 @@ const (
 	ClusterReasonServing = "Serving"
 	// ClusterReasonUpToDate: the cluster is as the spec says. A reason of Progressing.
 	ClusterReasonUpToDate = "UpToDate"
-	// ClusterReasonAllHealthy: all voters are healthy. A reason of Degraded.
+	// ClusterReasonAllHealthy: there are at least as many voters as spec.size, and all of them
+	// are healthy. A reason of Degraded.
 	ClusterReasonAllHealthy = "AllHealthy"
+	// ClusterReasonBelowSize: all voters are healthy, but there are fewer than spec.size, because
+	// the cluster is forming, growing or replacing a member. Fewer members can fail until then.
+	// If that lasts, read Progressing. A reason of Degraded.
+	ClusterReasonBelowSize = "BelowSize"
 	// ClusterReasonAtSize: there are as many members as spec.size, or it is not known how
 	// many. A reason of Scaling.
 	ClusterReasonAtSize = "AtSize"

@@ -43,8 +43,14 @@ func TestConditions(t *testing.T) {
 		"the seed starts": {seeding(3, Answer{}), []string{
 			"Available=False StartingSeed", "Progressing=True StartingSeed", "Degraded=False Creating", "Scaling=False Creating",
 			"Recovering=False NothingToRecover", "Upgrading=False Creating", "Paused=False NotPaused"}},
+		"the first of three members serves": {healthy(1).size(3).learner("b"), []string{
+			"Available=True Serving", "Progressing=True CreatingMembers", "Degraded=False BelowSize", "Scaling=True ScalingUp",
+			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
+		"a size that waits for an upgrade": {upgrading("3.7.3").runs("b", "3.7.3").size(5), []string{
+			"Available=True Serving", "Progressing=True UpgradingMember", "Degraded=False BelowSize", "Scaling=True WaitingForUpgrade",
+			"Recovering=False NothingToRecover", "Upgrading=True Upgrading", "Paused=False NotPaused"}},
 		"growing": {healthy(3).size(5).newJoiner("d").newJoiner("e"), []string{
-			"Available=True Serving", "Progressing=True AddingMember", "Degraded=False AllHealthy", "Scaling=True ScalingUp",
+			"Available=True Serving", "Progressing=True AddingMember", "Degraded=False BelowSize", "Scaling=True ScalingUp",
 			"Recovering=False NothingToRecover", "Upgrading=False AtVersion", "Paused=False NotPaused"}},
 		"shrinking": {healthy(5).size(3), []string{
 			"Available=True Serving", "Progressing=True ScalingDown", "Degraded=False AllHealthy", "Scaling=True ScalingDown",
