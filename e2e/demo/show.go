@@ -123,7 +123,7 @@ func (s *stage) form(ctx context.Context) error {
 	if err := s.until(ctx, "three members are healthy", harness.Healthy(3)); err != nil {
 		return err
 	}
-	return s.kubectl(ctx, "wait", "--for=condition=Available", "etcd/"+name)
+	return s.kubectl(ctx, "wait", "--for=jsonpath={.status.ready}=3/3", "etcd/"+name)
 }
 
 func (s *stage) write(ctx context.Context) error {

@@ -142,7 +142,11 @@ func TestCheckerFinds(t *testing.T) {
 		"kubectl apply -f https://raw.githubusercontent.com/etcd-operators/etcd-operators/main/examples/cluster.yaml": true,
 		"kubectl apply -f https://raw.githubusercontent.com/etcd-operators/etcd-operators/main/examples/no.yaml":      false,
 		"make no-such-target": false,
-		"kubectl apply -k " + Repository + "//deploy/no-such?ref=v1": false,
+		"kubectl wait --for=condition=Available etcd/example --timeout=5m":               false,
+		"kubectl wait --timeout=5m --for=condition=Available -n ns etcdclusters/example": false,
+		"kubectl wait --for=condition=Available deployment/etcd-operator":                true,
+		"kubectl wait --for=jsonpath='{.status.ready}'=3/3 etcd/example":                 true,
+		"kubectl apply -k " + Repository + "//deploy/no-such?ref=v1":                     false,
 	} {
 		if found := checker.Shell(t.Context(), text); (len(found) == 0) != isRight {
 			t.Errorf("%s: %v", text, found)

@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -97,11 +98,13 @@ var (
 	makeCommand = regexp.MustCompile(`(?m)(?:^|[;&|]\s*)(?:sudo )?make((?: +[A-Za-z0-9_/=.-]+)*)`)
 	// ourFile is a word that names a file of ours, from the root of the repository.
 	ourFile = regexp.MustCompile(`(?:^|[\s='"])(?:\./)?((?:api|deploy|docs|e2e|examples|operators|shared|tools)/[A-Za-z0-9_./*-]*)`)
-	address = regexp.MustCompile(`https://(?:github|raw\.githubusercontent)\.com/etcd-operators/etcd-operators[^\s'"]*`)
+	// awaitsFirst waits for an EtcdCluster until its first member serves, rather than until all do.
+	awaitsFirst = regexp.MustCompile(`kubectl wait .*condition=Available .*\betcd(?:cluster)?s?/`)
+	address     = regexp.MustCompile(`https://(?:github|raw\.githubusercontent)\.com/etcd-operators/etcd-operators[^\s'"]*`)
 )
 
 // Shell returns what is wrong with a block of shell commands: its syntax, and the targets of make and the files of the
-// repository that it names but that are not there.
+// repository that it names but that are not there, and a wait that ends before a cluster has all its members.
 func (c *Checker) Shell(ctx context.Context, text string) []error {
 	var found []error
 	parse := exec.CommandContext(ctx, "bash", "-n")
@@ -120,6 +123,9 @@ func (c *Checker) Shell(ctx context.Context, text string) []error {
 		if !c.exists(m[1]) {
 			found = append(found, fmt.Errorf("there is no %s", m[1]))
 		}
+	}
+	if awaitsFirst.MatchString(text) {
+		found = append(found, errors.New("condition=Available is met when the first member serves: wait for all by --for=jsonpath='{.status.ready}'=3/3"))
 	}
 	for _, a := range address.FindAllString(text, -1) {
 		if err := c.Address(strings.TrimSuffix(a, ".git")); err != nil {

@@ -17,6 +17,9 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if n == 3 {
+				isLong(t)
+			}
 			t.Parallel()
 			s := anOperator(t)
 			began := time.Now()

@@ -109,7 +109,6 @@ func TestExamples(t *testing.T) {
 		size   int
 		change func(string) string
 	}{
-		"cluster.yaml":            {"example", 3, asItIs},
 		"cluster-single.yaml":     {"example-single", 1, asItIs},
 		"cluster-pvc.yaml":        {"example-pvc", 3, asItIs},
 		"cluster-tuned.yaml":      {"example-tuned", 3, asItIs},
@@ -120,11 +119,11 @@ func TestExamples(t *testing.T) {
 		"consumer-kubeadm.yaml":   {"example-kubeadm", 3, asItIs},
 		"consumer-patroni.yaml":   {"example-patroni", 3, asItIs},
 	}
-	// Tests of their own: TestPredecessorsDeployment, TestAutoTLS, TestStaticTLS and
+	// Tests of their own: TestQuickStart, TestPredecessorsDeployment, TestAutoTLS, TestStaticTLS and
 	// TestCertManager, and TestBackupExamples, TestRestoreExamples and TestVerifyExamples,
 	// which apply all of their kinds. Of the clouds' identities, and of all files as they
 	// stand, e2e/manifests has the tests, before a bare API server.
-	others := []string{"predecessor-deployment.yaml", "cluster-tls.yaml", "cluster-tls-static.yaml", "cluster-tls-cert-manager.yaml"}
+	others := []string{"cluster.yaml", "predecessor-deployment.yaml", "cluster-tls.yaml", "cluster-tls-static.yaml", "cluster-tls-cert-manager.yaml"}
 	elsewhere := func(file string) bool {
 		return slices.Contains(others, file) || slices.ContainsFunc([]string{"backup-", "restore-", "verify-", "identity-"}, func(kind string) bool { return strings.HasPrefix(file, kind) })
 	}

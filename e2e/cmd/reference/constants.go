@@ -223,7 +223,8 @@ func conditionsPage(all []*constant) string {
 	var w strings.Builder
 	w.WriteString(page("Conditions and reasons", 2, "the constants in api/v1beta2",
 		"Conditions, their reasons and the phases in `status`. "+
-			"`kubectl describe` shows them, and `kubectl wait --for=condition=Available etcdcluster/example` waits for one."))
+			"`kubectl describe` shows them, and `kubectl wait --for=condition=Available etcdcluster/example` waits for one: "+
+			"here until the first member serves. To wait for three of three members, use `--for=jsonpath='{.status.ready}'=3/3`."))
 	for _, kind := range kinds {
 		var section strings.Builder
 		for _, part := range []struct {
