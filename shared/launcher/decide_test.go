@@ -122,7 +122,7 @@ func TestStartPermitValidate(t *testing.T) {
 		"new with others":             {func(g *StartPermit) { g.InitialCluster = aAndB }, false},
 		"new without token":           {func(g *StartPermit) { g.Token = "" }, false},
 		"existing alone":              {func(g *StartPermit) { g.State = StateExisting }, false},
-		"name twice":                  {func(g *StartPermit) { g.State, g.InitialCluster = StateExisting, onlyA+","+onlyA }, false},
+		"entry twice":                 {func(g *StartPermit) { g.State, g.InitialCluster = StateExisting, aAndB+","+onlyA }, false},
 		"URL twice":                   {func(g *StartPermit) { g.State, g.InitialCluster = StateExisting, onlyA+",b=http://a.c.ns.svc:2380" }, false},
 		"a flag in the cluster value": {func(g *StartPermit) { g.State, g.InitialCluster = StateExisting, onlyA+",b=--force-new-cluster" }, false},
 		"after another": {func(g *StartPermit) {
@@ -135,7 +135,20 @@ func TestStartPermitValidate(t *testing.T) {
 			g.State, g.InitialCluster, g.After = StateExisting, aAndB, []string{"http://example.com"}
 		}, false},
 		"seed after":  {func(g *StartPermit) { g.After = []string{"http://b.c.ns.svc:2380"} }, false},
-		"empty entry": {func(g *StartPermit) { g.State, g.InitialCluster = StateExisting, aAndB+"," }, false},
+		"empty entry": {func(g *StartPermit) { g.State, g.InitialCluster = StateExisting, aAndB+"," }, true}, // etcd skips it
+		"another with two URLs": {func(g *StartPermit) {
+			g.State, g.InitialCluster = StateExisting, aAndB+",b=http://b.example.com:2380"
+		}, true},
+		"another with two URLs, one of them ours": {func(g *StartPermit) {
+			g.State, g.InitialCluster = StateExisting, aAndB+",b=http://a.c.ns.svc:2380"
+		}, false},
+		"two URLs of its own": {func(g *StartPermit) {
+			g.State, g.InitialCluster = StateExisting, aAndB+",a=http://a.example.com:2380"
+		}, true},
+		"a seed with two URLs": {func(g *StartPermit) { g.InitialCluster = onlyA + ",a=http://a.example.com:2380" }, false},
+		"a path": {func(g *StartPermit) {
+			g.State, g.InitialCluster = StateExisting, onlyA+",b=http://b.c.ns.svc:2380/"
+		}, false}, // etcd refuses it
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

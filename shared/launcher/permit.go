@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net/url"
 	"slices"
 	"strings"
+
+	"go.etcd.io/etcd/client/pkg/v3/types"
 )
 
 // StartPermitAnnotation is the Pod annotation that holds a [StartPermit] as JSON.
@@ -32,7 +32,8 @@ type StartPermit struct {
 	Attempt int64 `json:"attempt"`
 	// State is "new" or "existing".
 	State StartState `json:"state"`
-	// InitialCluster is the value of --initial-cluster: name=peerURL,….
+	// InitialCluster is the value of --initial-cluster: name=peerURL,…, with an entry for each URL
+	// of a member that has several.
 	// For "new" it names this member alone; for "existing" it is etcd's own
 	// member list, each unstarted member under the name it will have.
 	InitialCluster string `json:"initialCluster"`
@@ -107,18 +108,19 @@ func (p StartPermit) Validate(name, peerURL string) error {
 	}
 	// Compared as text: only equal text spares etcd from looking its own name up
 	// in DNS (netutil.URLStringsEqual), perhaps before its record exists.
-	if own != peerURL {
+	if !slices.Contains(own.StringSlice(), peerURL) {
 		return fmt.Errorf("initialCluster gives this member the peer URL %s, but it is %s", own, peerURL)
 	}
+	others := p.others(name)
 	for _, peer := range p.After {
-		if peer == peerURL || !slices.Contains(slices.Collect(maps.Values(members)), peer) {
+		if !slices.Contains(others, peer) {
 			return fmt.Errorf("after has %s, which is not the URL of another member in initialCluster", peer)
 		}
 	}
 	switch p.State {
 	case StateNew:
-		if len(members) != 1 {
-			return fmt.Errorf("state is new, but initialCluster has %d members: a cluster begins with one", len(members))
+		if len(members) != 1 || len(own) != 1 {
+			return fmt.Errorf("state is new, but initialCluster is %q: a cluster begins with one member, with one peer URL", p.InitialCluster)
 		}
 		if p.Token == "" {
 			return errors.New("state is new, but token is empty: clusters with the same token may share their ids")
@@ -137,44 +139,28 @@ func (p StartPermit) Validate(name, peerURL string) error {
 	}
 }
 
-// others are the peer URLs of the members in initialCluster but the one of this name,
-// sorted; none if it can't be read.
+// others returns the peer URLs in initialCluster of all members except the one with this name,
+// sorted. It returns none if initialCluster cannot be read.
 func (p StartPermit) others(name string) []string {
 	members, err := parseInitialCluster(p.InitialCluster)
 	if err != nil {
 		return nil
 	}
 	delete(members, name)
-	return slices.Sorted(maps.Values(members))
+	return members.URLs()
 }
 
-// parseInitialCluster reads name=peerURL,… with one URL per name, each name and
-// URL once. (etcd takes several URLs per name; the members we make have one.)
-func parseInitialCluster(s string) (map[string]string, error) {
-	if s == "" {
-		return nil, errors.New("initialCluster is empty")
+// parseInitialCluster reads name=peerURL,… with etcd's own parser. A member with several peer URLs
+// has an entry for each. Like etcd, it refuses a URL that is there twice (config.checkDuplicateURL),
+// also for one member.
+func parseInitialCluster(s string) (types.URLsMap, error) {
+	members, err := types.NewURLsMap(s)
+	if err != nil {
+		return nil, fmt.Errorf("initialCluster is %q: %w", s, err)
 	}
-	members := map[string]string{}
-	seen := map[string]string{}
-	for entry := range strings.SplitSeq(s, ",") {
-		name, peer, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("initialCluster has %q, want name=URL", entry)
-		}
-		u, err := url.Parse(peer)
-		if err != nil {
-			return nil, fmt.Errorf("initialCluster has %q: %w", entry, err)
-		}
-		if (u.Scheme != "http" && u.Scheme != "https") || u.Port() == "" || (u.Path != "" && u.Path != "/") {
-			return nil, fmt.Errorf("initialCluster has %q, want %s=http(s)://host:port", entry, name)
-		}
-		if _, dup := members[name]; dup {
-			return nil, fmt.Errorf("initialCluster names %s twice", name)
-		}
-		if other, dup := seen[peer]; dup {
-			return nil, fmt.Errorf("initialCluster has the URL %s for both %s and %s", peer, other, name)
-		}
-		members[name], seen[peer] = peer, name
+	urls := members.URLs() // sorted
+	if len(slices.Compact(urls)) < len(urls) {
+		return nil, fmt.Errorf("initialCluster %q has a URL twice", s)
 	}
 	return members, nil
 }

@@ -80,7 +80,7 @@ func (a *Actor) removeMember(ctx context.Context, c *v1beta2.EtcdCluster, obs *f
 	pod, seen := pods[x.Name], x.Pod
 	both := pod != nil && seen != nil
 	if refuses(RemovedPod, (pod == nil) != (seen == nil) || both && string(pod.UID) != seen.UID) ||
-		both && (refuses(RemovedPermit, !observe.SameStartPermit(pod, seen)) || refuses(RemovedNotBack, observe.HasComeBack(pod, seen))) {
+		both && (refuses(RemovedPermit, !observe.SameStartPermit(c, pod, seen)) || refuses(RemovedNotBack, observe.HasComeBack(pod, seen))) {
 		return fmt.Errorf("%w: Pod %s has changed", ErrStale, x.Name)
 	}
 	if err := a.noUnseenClaim(ctx, c, obs, x.Name); err != nil {

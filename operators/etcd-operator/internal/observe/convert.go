@@ -3,7 +3,9 @@ package observe
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,9 +33,16 @@ func Endpoint(c *v1beta2.EtcdCluster, name, ip string) etcdclient.Endpoint {
 	}
 }
 
-// PodOf is what the planner needs of a Pod, but for whether it is published, its node and its
-// member's answer.
-func PodOf(p *corev1.Pod) facts.Pod {
+// PodOf returns what the planner needs of a Pod of a cluster, except whether it is published, its
+// node and its member's answer.
+func PodOf(c *v1beta2.EtcdCluster, p *corev1.Pod) facts.Pod {
+	out := podOf(p)
+	out.StartPermit = permitOf(c, p)
+	return out
+}
+
+// podOf is PodOf without the start permit.
+func podOf(p *corev1.Pod) facts.Pod {
 	out := facts.Pod{
 		Name:     p.Name,
 		UID:      string(p.UID),
@@ -93,7 +102,6 @@ func PodOf(p *corev1.Pod) facts.Pod {
 			out.UnreadySince = c.LastTransitionTime.Time
 		}
 	}
-	out.StartPermit = permitOf(p)
 	out.Reseed, out.SurvivorPermit = survivor.Token(p), p.Annotations[v1beta2.AnnotationSurvivorPermit] != ""
 	if out.Trouble != "" {
 		if why := survivor.Trouble(p); why != "" {
@@ -181,7 +189,7 @@ func proven(p *corev1.Pod) (restarts int, image string) {
 // SamePod reports whether a Pod, read live, is as it was observed in what decides
 // whether a member may be restarted.
 func SamePod(p *corev1.Pod, seen *facts.Pod) bool {
-	now := PodOf(p)
+	now := podOf(p)
 	return now.Name == seen.Name && now.UID == seen.UID && now.Role == seen.Role && now.Version == seen.Version && now.Repository == seen.Repository &&
 		now.From == seen.From && now.DeletingSince.IsZero() == seen.DeletingSince.IsZero() && now.UnreadySince.IsZero() == seen.UnreadySince.IsZero()
 }
@@ -189,34 +197,35 @@ func SamePod(p *corev1.Pod, seen *facts.Pod) bool {
 // HasComeBack reports whether a Pod, read live, is ready or has found a node, and was not,
 // or had not, when it was observed.
 func HasComeBack(p *corev1.Pod, seen *facts.Pod) bool {
-	now := PodOf(p)
+	now := podOf(p)
 	return (now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()) || (now.Node != "" && seen.Node == "")
 }
 
-// permitOf reads the permit to start from the Pod. One that can't be read is none:
-// the launcher can't use it either.
-func permitOf(p *corev1.Pod) *facts.StartPermit {
+// permitOf reads a Pod's start permit, except After and CatchUp, which no rule needs. It returns nil
+// for a permit that cannot be read: the launcher cannot use it either.
+func permitOf(c *v1beta2.EtcdCluster, p *corev1.Pod) *facts.StartPermit {
 	g, err := launcher.ParseStartPermit([]byte(p.Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil || g == nil {
 		return nil
 	}
 	out := &facts.StartPermit{Attempt: int(g.Attempt), New: g.State != launcher.StateExisting, Token: g.Token}
+	urls := map[string][]string{}
 	for entry := range strings.SplitSeq(g.InitialCluster, ",") {
-		name, _, _ := strings.Cut(entry, "=")
-		out.Members = append(out.Members, name)
+		name, url, _ := strings.Cut(entry, "=")
+		urls[name] = append(urls[name], url)
 	}
-	slices.Sort(out.Members)
-	out.Members = slices.Compact(out.Members) // one may have several peer URLs
+	out.Members = slices.Sorted(maps.Keys(urls))
+	for _, name := range out.Members {
+		if at := joined(urls[name]); at != member.PeerURL(c, name) {
+			out.Elsewhere = append(out.Elsewhere, facts.PeerURLs{Name: name, At: at})
+		}
+	}
 	return out
 }
 
 // SameStartPermit reports whether a Pod carries the start permit that it was observed with.
-func SameStartPermit(p *corev1.Pod, seen *facts.Pod) bool {
-	now := permitOf(p)
-	if now == nil || seen.StartPermit == nil {
-		return now == nil && seen.StartPermit == nil
-	}
-	return now.Attempt == seen.StartPermit.Attempt
+func SameStartPermit(c *v1beta2.EtcdCluster, p *corev1.Pod, seen *facts.Pod) bool {
+	return reflect.DeepEqual(permitOf(c, p), seen.StartPermit)
 }
 
 // What a container waits for that does not pass by itself within moments.
@@ -340,19 +349,31 @@ func Members(c *v1beta2.EtcdCluster, list []etcdclient.Member) []facts.Member {
 // published itself with its id: a peer URL that a person has changed does not make it
 // another's. An entry that has not started has only its peer URL to tell.
 func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) facts.Member {
-	out := facts.Member{ID: m.ID, Name: conditiontext.Clip(m.Name), Learner: m.Learner, Started: m.Started}
+	out := facts.Member{ID: m.ID, Name: m.Name, Learner: m.Learner, Started: m.Started}
 	if out.Name == "" && len(m.PeerURLs) == 1 {
 		out.Name = member.NameFromURL(m.PeerURLs[0])
 	}
+	if strings.Trim(out.Name, nameAlphabet) != "" || len(out.Name) > conditiontext.MaxText {
+		out.Name = ""
+	}
 	at := len(m.PeerURLs) == 1 && member.IsPeerURL(c, out.Name, m.PeerURLs[0])
-	if m.Name == "" && !at {
+	if out.Name == "" || (m.Name == "" && !at) {
 		out.Name = fmt.Sprintf("%016x", m.ID)
 	}
 	// Who serves where only the cluster's own Pods are published is its own, such as a seed
 	// that another release has named.
 	out.Foreign = !member.IsName(c.Name, out.Name) && (!at || !m.Started)
 	if out.Foreign || !at {
-		out.At = strings.Join(m.PeerURLs, ",")
+		out.At = joined(m.PeerURLs)
 	}
 	return out
+}
+
+// nameAlphabet has the characters that the names of members are made of. A member that published
+// another name is called by its id: a start permit has no place for a name with "=" or ",".
+const nameAlphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
+// joined returns peer URLs as one text, in the order in which a start permit has them.
+func joined(urls []string) string {
+	return strings.Join(slices.Sorted(strings.SplitSeq(strings.Join(urls, ","), ",")), ",")
 }

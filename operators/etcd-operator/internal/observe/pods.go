@@ -54,7 +54,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.
 	slices.Sort(obs.Orphans)
 	obs.Pods = slices.Grow(obs.Pods, len(pods))
 	for _, p := range pods {
-		out := PodOf(p)
+		out := PodOf(c, p)
 		out.Addressed = p.Status.PodIP != "" && addressed[p.Name] == p.Status.PodIP
 		out.Routed = routed[p.UID]
 		if out.NodeLostSince, out.Cordoned, err = o.node(ctx, p); err != nil {

@@ -19,7 +19,7 @@ import (
 func TestPods(t *testing.T) {
 	b := newBench(t)
 	p := b.pod("x-a", func(p *corev1.Pod) {
-		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":2,"state":"new","initialCluster":"x-a=http://x-a:2380","token":"t"}`
+		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":2,"state":"new","initialCluster":"x-a=` + member.PeerURL(b.cluster, "x-a") + `","token":"t"}`
 	})
 	b.runs(p, "10.0.0.1")
 	want := facts.Pod{
@@ -81,7 +81,7 @@ func TestGrantsOfRestoredSeeds(t *testing.T) {
 	b.pod("x-s", func(p *corev1.Pod) {
 		p.Annotations[v1beta2.AnnotationStartPermit] = `{"attempt":1,"state":"restored","initialCluster":"x-s=http://x-s:2380","token":"t"}`
 	})
-	want := &facts.StartPermit{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t"}
+	want := &facts.StartPermit{Attempt: 1, New: true, Members: []string{"x-s"}, Token: "t", Elsewhere: []facts.PeerURLs{{Name: "x-s", At: "http://x-s:2380"}}}
 	if diff := cmp.Diff(want, seen(t, b.observe(), "x-s").StartPermit); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -263,6 +263,34 @@ func TestStartPermits(t *testing.T) {
 			reason: "S2: it may be starting at this moment",
 			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")), because: "WaitingForMember",
 		},
+		"one whose permit names other members than there are gets it again": {
+			reason: "launcher and etcd refuse it; with the attempt that it had, one of the two can be used",
+			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(2, "a", "b", "d")).answer("d", func(a *Answer) { a.Attempt = 1 }),
+			do:     open("d", joinPermit(2, "a", "b", "c", "d")), because: "StartingMember",
+		},
+		"one whose permit names a moved member at its usual peer URL gets it again": {
+			reason: "the list has changed since, and etcd compares the peer URLs",
+			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")).elsewhere("b"),
+			do: open("d", StartPermit{
+				Attempt: 1, Members: []string{"a", "b", "c", "d"}, Elsewhere: []PeerURLs{{Name: "b", At: "http://elsewhere:2380"}}, CatchUp: true,
+			}), because: "StartingMember",
+		},
+		"one whose permit names a member where it is no more gets it again": {
+			reason: "what a person did to the list was undone",
+			seen: healthy(3).size(4).unstarted("d").permit("d", StartPermit{
+				Attempt: 1, Members: []string{"a", "b", "c", "d"}, Elsewhere: []PeerURLs{{Name: "b", At: "http://elsewhere:2380"}}, CatchUp: true,
+			}),
+			do: open("d", joinPermit(1, "a", "b", "c", "d")), because: "StartingMember",
+		},
+		"one whose permit is outdated and whose launcher does not answer gets no other": {
+			reason: "S2: etcd may be starting in its place",
+			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "d")).silent("d"), because: "WaitingForMember",
+		},
+		"of two whose permits are outdated, the first does not wait for the second": {
+			reason: "the second will wait for the first, and each would wait for the other",
+			seen:   healthy(1).size(3).unstarted("b").unstarted("c").permit("b", joinPermit(1, "b")).permit("c", joinPermit(1, "b", "c")),
+			do:     open("b", joinPermit(1, "a", "b", "c")), because: "StartingMember",
+		},
 		"one whose launcher does not answer gets no other": {
 			reason: "S2: etcd may be starting in its place",
 			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")).silent("d"), because: "WaitingForMember",

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -334,11 +335,9 @@ func (w *world) join(r *run, g *facts.StartPermit) string {
 	if from == nil {
 		return "no member answers"
 	}
-	var names []string
 	var self *facts.Member
 	learners := 0
 	for i, m := range from.disk.data.view {
-		names = append(names, m.Name)
 		if m.Name == r.name {
 			self = &from.disk.data.view[i]
 		}
@@ -346,8 +345,7 @@ func (w *world) join(r *run, g *facts.StartPermit) string {
 			learners++
 		}
 	}
-	slices.Sort(names)
-	if !slices.Equal(names, g.Members) || self == nil {
+	if !w.isListed(r, from.disk.data.view, g) || self == nil {
 		return "the member list differs from the one that it was told"
 	}
 	if learners > learnerLimit(r) {
@@ -363,9 +361,42 @@ func (w *world) join(r *run, g *facts.StartPermit) string {
 	w.checkJoin(r, from.disk.data.birth, *self)
 	r.disk.data = &data{birth: from.disk.data.birth, cluster: from.disk.data.cluster, id: self.ID, name: r.name, told: b.minor, stored: b.minor}
 	r.catchUp = g.CatchUp
-	w.say("%s joins", r.name)
+	w.say("%s joins%s", r.name, beside(from.disk.data.view))
 	w.startEtcd(r)
 	return ""
+}
+
+// besideSeveralURLs is said of a member that joins one with several peer URLs.
+const besideSeveralURLs = " beside a member with several peer URLs"
+
+func beside(list []facts.Member) string {
+	if slices.ContainsFunc(list, func(m facts.Member) bool { return strings.Contains(m.At, ",") }) {
+		return besideSeveralURLs
+	}
+	return ""
+}
+
+// isListed reports whether an etcd that joins was told of exactly the members in a list. It compares
+// their peer URLs (ValidateClusterAndAssignIDs). In the model, members have names alone.
+func (w *world) isListed(r *run, list []facts.Member, g *facts.StartPermit) bool {
+	told := slices.Clone(g.Members)
+	if r.command != nil {
+		told = nil
+		for _, m := range g.Elsewhere {
+			told = append(told, m.At)
+		}
+	}
+	var listed []string
+	for _, m := range list {
+		if r.command == nil {
+			listed = append(listed, m.Name)
+			continue
+		}
+		listed = append(listed, cmp.Or(m.At, w.peerURL(m.Name)))
+	}
+	slices.Sort(told)
+	slices.Sort(listed)
+	return slices.Equal(told, listed)
 }
 
 // crash ends the container; its kubelet starts it again after a while.

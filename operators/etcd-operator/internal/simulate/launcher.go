@@ -153,15 +153,19 @@ func peerURL(name string) string {
 	return "http://" + name + "." + clusterName + "." + namespace + ".svc:2380"
 }
 
-// flagsOf is what etcd is told by the flags of a Decision.
+// flagsOf returns what the flags of a Decision tell etcd. Elsewhere has the peer URLs of all members.
 func flagsOf(d launcher.Decision) *facts.StartPermit {
 	g := &facts.StartPermit{Attempt: int(d.Use), CatchUp: d.CatchUp}
 	for _, f := range d.Flags {
 		switch name, value, _ := strings.Cut(f, "="); name {
 		case "--initial-cluster":
-			for entry := range strings.SplitSeq(value, ",") {
-				name, _, _ := strings.Cut(entry, "=")
-				g.Members = append(g.Members, name)
+			for entry := range strings.SplitSeq(value, ",") { // the URLs of one follow each other
+				name, url, _ := strings.Cut(entry, "=")
+				if n := len(g.Members); n > 0 && g.Members[n-1] == name {
+					g.Elsewhere[n-1].At += "," + url
+					continue
+				}
+				g.Members, g.Elsewhere = append(g.Members, name), append(g.Elsewhere, facts.PeerURLs{Name: name, At: url})
 			}
 			slices.Sort(g.Members)
 		case "--initial-cluster-state":

@@ -12,9 +12,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// The model of people who use etcdctl: they add a learner of their own, or change the peer
-// URL of a voter, and undo it after a while. Members reach each other all the same: those
-// who are there keep their streams.
+// The model of people who use etcdctl: they add a learner of their own, change the peer URL of a
+// voter, or give it a second one, and undo it after a while. Members still reach each other: those
+// that are there keep their streams.
 
 // byHand is the peer URL of a member that a person adds or moves. Each has its own: etcd refuses one
 // that another member has (ErrPeerURLexists).
@@ -43,7 +43,11 @@ func (w *world) useEtcdctl(f Fault) bool {
 		}
 	case ChangePeerURL:
 		m := view[f.A%len(view)]
-		if m.Learner || m.At != "" || w.propose(l, entry{kind: update, id: m.ID, at: byHand(m.Name)}) != nil {
+		at := byHand(m.Name)
+		if w.ships() && f.B%2 == 1 { // one more
+			at += "," + w.peerURL(m.Name)
+		}
+		if m.Learner || m.At != "" || w.propose(l, entry{kind: update, id: m.ID, at: at}) != nil {
 			return false
 		}
 	}

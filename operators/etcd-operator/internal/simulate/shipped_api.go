@@ -223,7 +223,7 @@ func (a *api) createPod(p *corev1.Pod) error {
 		return apierrors.NewAlreadyExists(pods, p.Name)
 	}
 	p = a.w.otherLearners(p)
-	read := observe.PodOf(p)
+	read := observe.PodOf(a.w.object(&a.w.cluster), p)
 	if a.w.during(RefusePods) {
 		if a.w.claim(p.Name) != nil && read.Role != facts.Returning {
 			a.w.checkOrphans(a.op, p.Name)
@@ -346,7 +346,7 @@ func (a *api) patchPod(name string, how client.Patch) error {
 		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), name, nil)
 	}
 	a.w.touch("a Pod is changed")
-	read := observe.PodOf(&next)
+	read := observe.PodOf(a.w.object(&a.w.cluster), &next)
 	if read.Role != p.role {
 		a.w.checkRole(p, read.Role)
 		p.role = read.Role

@@ -185,7 +185,7 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 			p.template = op.cluster.wantedTemplate()
 		}
 		if p.permit != nil { // nor does an Observation tell what only saves time
-			p.permit = &facts.StartPermit{Attempt: p.permit.Attempt, New: p.permit.New, Members: p.permit.Members}
+			p.permit = &facts.StartPermit{Attempt: p.permit.Attempt, New: p.permit.New, Members: p.permit.Members, Elsewhere: p.permit.Elsewhere}
 		}
 	}
 	return w.told()

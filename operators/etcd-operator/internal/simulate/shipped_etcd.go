@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -100,7 +101,7 @@ func (m *members) asEtcd(a facts.Answer) etcdclient.Answer {
 func (m *members) listed(view []facts.Member) []etcdclient.Member {
 	out := make([]etcdclient.Member, 0, len(view))
 	for _, x := range view {
-		e := etcdclient.Member{ID: x.ID, PeerURLs: []string{cmp.Or(x.At, m.w.peerURL(x.Name))}, Learner: x.Learner, Started: x.Started}
+		e := etcdclient.Member{ID: x.ID, PeerURLs: strings.Split(cmp.Or(x.At, m.w.peerURL(x.Name)), ","), Learner: x.Learner, Started: x.Started}
 		if x.Started {
 			e.Name = x.Name
 		}

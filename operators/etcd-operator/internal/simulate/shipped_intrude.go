@@ -398,6 +398,6 @@ func permitNow(w *world, s *shipped) bool {
 	g.InitialCluster = member.InitialCluster(peers)
 	w.say("a start permit that was under way reaches Pod %s", p.name)
 	w.editPod(p, func(o *corev1.Pod) { o.Annotations[v1beta2.AnnotationStartPermit] = g.String() })
-	p.permit = observe.PodOf(p.object).StartPermit
+	p.permit = observe.PodOf(c, p.object).StartPermit
 	return true
 }

@@ -50,7 +50,7 @@ func (a *restoreAPI) createSeed(p *corev1.Pod) error {
 		return apierrors.NewForbidden(pods, p.Name, errRefused)
 	}
 	a.checkLeft("a seed is made")
-	read := observe.PodOf(p)
+	read := observe.PodOf(a.w.object(&a.w.cluster), p)
 	made := &pod{
 		object: p.DeepCopy(), name: p.Name, role: read.Role, persistent: read.Persistent, version: read.Version, repository: read.Repository,
 		template: templateOf(p), learners: read.Learners, quota: quotaOf(p), trust: p.Annotations[v1beta2.AnnotationTrust], snapshot: a.of.uid,

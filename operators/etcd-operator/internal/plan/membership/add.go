@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -216,40 +217,64 @@ func beginsWithSnapshot(v *facts.View) bool {
 	return v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil
 }
 
-// GrantStartPermit lets a member start that is in the list, has never started, and whose
-// launcher waits (S2). It starts after those that got a permit before it: an etcd that
-// joins asks every other member first, and one that is just starting too accepts the
-// connection and keeps it waiting for 7 s (etcd's request timeout). Whoever can be
-// added is added first, so that the list does not change under it.
+// GrantStartPermit grants a start permit to a member that is in the list, has never started, and
+// whose launcher waits (S2). The member starts after those that got a permit before it: an etcd that
+// joins asks every other member first, and one that is just starting too accepts the connection and
+// keeps it waiting for 7 s (etcd's request timeout). Every Pod that can be added is added first, so
+// that the list does not change in between.
+//
+// If a person changes the list, the permit is granted again: launcher and etcd refuse the old one. The
+// new permit keeps the attempt, so only one of the two can be used.
 func GrantStartPermit(v *facts.View) *step.Step {
 	if !v.Settled || nextLearner(v) != nil {
 		return nil
 	}
-	var members, before []string
-	var elsewhere []facts.PeerURLs
+	permit := joinPermit(v)
 	for _, m := range v.List {
-		members = append(members, m.Name)
-		if m.At != "" {
-			elsewhere = append(elsewhere, facts.PeerURLs{Name: m.Name, At: m.At})
-		}
-		if p := v.PodOf[m.Name]; !m.Started && p != nil && p.CanUsePermit() {
-			before = append(before, m.Name)
+		if p := v.PodOf[m.Name]; !m.Started && p != nil && hasPermit(p, &permit) {
+			permit.After = append(permit.After, m.Name)
 		}
 	}
-	slices.Sort(members)
-	slices.Sort(before)
+	slices.Sort(permit.After)
 	for _, m := range v.List {
 		p := v.PodOf[m.Name]
-		if m.Started || p == nil || !p.CanJoin() || p.CanUsePermit() || v.FewerLearners(p) {
+		if m.Started || p == nil || !p.CanJoin() || hasPermit(p, &permit) || v.FewerLearners(p) {
 			continue
 		}
-		permit := facts.StartPermit{Attempt: p.Answer.Attempt + 1, Members: members, Elsewhere: elsewhere, After: before, CatchUp: isCompacted(v)}
+		permit.Attempt = p.Answer.Attempt + 1
+		if p.CanUsePermit() {
+			permit.Attempt = p.StartPermit.Attempt
+		}
 		s := step.Do(action.GrantStartPermit{Name: p.Name, UID: p.UID, StartPermit: permit}, v1beta2.ClusterReasonStartingMember, fmt.Sprintf("granted member %s its start permit", p.Name))
 		if s = step.Try(v, s); s != nil {
 			return s
 		}
 	}
 	return nil
+}
+
+// joinPermit returns the permit to join the members in the list, without an attempt.
+func joinPermit(v *facts.View) facts.StartPermit {
+	permit := facts.StartPermit{CatchUp: isCompacted(v)}
+	for _, m := range v.List {
+		permit.Members = append(permit.Members, m.Name)
+		if m.At != "" && m.At != fmt.Sprintf(v.Cluster.PeerURLFormat, m.Name) {
+			permit.Elsewhere = append(permit.Elsewhere, facts.PeerURLs{Name: m.Name, At: m.At})
+		}
+	}
+	slices.Sort(permit.Members)
+	slices.SortFunc(permit.Elsewhere, func(a, b facts.PeerURLs) int { return cmp.Compare(a.Name, b.Name) })
+	return permit
+}
+
+// hasPermit reports whether the Pod has a start permit that its launcher may still use. If the
+// launcher waits, the permit must also name the members that the current one names.
+func hasPermit(p *facts.Pod, current *facts.StartPermit) bool {
+	if !p.CanUsePermit() || !p.Answer.Waiting {
+		return p.CanUsePermit()
+	}
+	g := p.StartPermit
+	return g.New == current.New && slices.Equal(g.Members, current.Members) && slices.Equal(g.Elsewhere, current.Elsewhere)
 }
 
 // isCompacted reports whether the leader has most likely dropped the first entry of its
