@@ -140,6 +140,34 @@ func TestJoiner(t *testing.T) {
 	})
 }
 
+// TestJoinerBesideTwoPeerURLs: a user gives a member a second peer URL. etcd joins with a permit that has
+// both, and with no other.
+func TestJoinerBesideTwoPeerURLs(t *testing.T) {
+	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
+		s, _, cli := seed(t, version)
+		members, err := cli.MemberList(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := "http://" + etcdtest.FreeAddrs(t, 1)[0]
+		if _, err := cli.MemberUpdate(within(t), members.Members[0].ID, []string{s.member.PeerURL, second}); err != nil {
+			t.Fatal(err)
+		}
+		j := newPod(t, version, "joiner")
+		addLearner(t, cli, j.member)
+
+		j.givePermit(1, StateExisting, s.member, j.member)
+		c := j.start()
+		if code := c.Wait(); code == 0 || !strings.Contains(c.Output(), "error validating peerURLs") {
+			t.Fatalf("with one of the two URLs etcd ends with code %d, want an error about peerURLs", code)
+		}
+		permit := StartPermit{Attempt: 2, State: StateExisting, InitialCluster: etcdtest.InitialCluster(s.member, j.member) + ",seed=" + second}
+		j.setPermit(permit.String())
+		j.start()
+		j.member.WaitServing(t)
+	})
+}
+
 // A log that etcd has made and not yet written to names its member and nothing
 // else. etcd would start on it and wait for ever.
 func TestStillbornLog(t *testing.T) {

@@ -26,12 +26,14 @@ func (p *pod) of(cluster, uid string, former ...string) {
 	}
 }
 
-// refuses waits until the launcher refuses to start etcd, and returns why.
+// refuses waits until the launcher refuses to start etcd, and returns why. It fails at once if etcd was
+// started.
 func (p *pod) refuses() string {
 	p.t.Helper()
 	var s State
 	etcdtest.Eventually(p.t, "the launcher to refuse", func() (err error) {
 		s, err = p.ask()
+		p.isLauncher(err)
 		if err == nil && s.State != Refusing {
 			err = fmt.Errorf("it says %+v", s)
 		}

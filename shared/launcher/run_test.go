@@ -173,12 +173,22 @@ func (p *pod) ask() (State, error) {
 	return Ask(ctx, &http.Client{Transport: tr}, p.member.Metrics)
 }
 
-// waits waits until the launcher waits, having used attempt, for this reason.
+// isLauncher fails the test if etcd has answered in the launcher's place: the launcher never comes back.
+func (p *pod) isLauncher(err error) {
+	p.t.Helper()
+	if errors.Is(err, ErrNotWaiting) {
+		p.t.Fatalf("etcd was started: %v", err)
+	}
+}
+
+// waits waits until the launcher waits, having used attempt, for this reason. It fails at once if etcd
+// was started.
 func (p *pod) waits(attempt int64, reason Reason) {
 	p.t.Helper()
 	etcdtest.Eventually(p.t, fmt.Sprintf("the launcher to wait after attempt %d: %s", attempt, reason), func() error {
 		s, err := p.ask()
 		if err != nil {
+			p.isLauncher(err)
 			return err
 		}
 		if s.Attempt != attempt || s.Reason != reason {
@@ -188,15 +198,20 @@ func (p *pod) waits(attempt int64, reason Reason) {
 	})
 }
 
-// runsEtcd waits until etcd has taken the launcher's place.
+// runsEtcd waits until etcd has taken the launcher's place. It fails at once if the launcher refuses the
+// data.
 func (p *pod) runsEtcd(proc *etcdtest.Process) {
 	p.t.Helper()
 	etcdtest.Eventually(p.t, "etcd to take the launcher's place", func() error {
 		if proc.Ended() {
 			p.t.Fatalf("it ended:\n%s", proc.Output())
 		}
-		if _, err := p.ask(); !errors.Is(err, ErrNotWaiting) {
-			return fmt.Errorf("still: %w", err)
+		s, err := p.ask()
+		if s.State == Refusing {
+			p.t.Fatalf("the launcher refuses to start etcd: %s", s.Message)
+		}
+		if !errors.Is(err, ErrNotWaiting) {
+			return fmt.Errorf("the launcher says %+v, %w", s, err)
 		}
 		return nil
 	})

@@ -17,7 +17,10 @@ func TestEtcdAtAnAddressOfBefore(t *testing.T) {
 		says   string
 	}{
 		"its own":                       {etcdclient.Answer{Reached: true, MemberID: 1, Members: list, Read: true}, ""},
+		"its own, which follows":        {etcdclient.Answer{Reached: true, MemberID: 1, Leader: 2, Members: list, Read: true}, ""},
 		"another's":                     {etcdclient.Answer{Reached: true, MemberID: 2, Members: list, Read: true}, "that of x-b"},
+		"another's, which leads":        {etcdclient.Answer{Reached: true, MemberID: 2, Leader: 2, Members: list, Read: true}, "that of x-b"},
+		"another's, which follows":      {etcdclient.Answer{Reached: true, MemberID: 2, Leader: 1, Members: list, Read: true}, "that of x-b"},
 		"another's, without a quorum":   {etcdclient.Answer{Reached: true, MemberID: 2, LocalMembers: list}, "that of x-b"},
 		"a learner's, which tells less": {etcdclient.Answer{Reached: true, MemberID: 3, Learner: true}, ""},
 	} {

@@ -4,7 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/maintenance"
 )
 
 // The worlds of these tests are a healthy cluster with alarms, and databases of a size:
@@ -170,6 +174,33 @@ func (w *world) ran(name, version string) *world {
 	return w.cluster(func(c *Cluster) {
 		c.LastStatus.MemberDetails = append(c.LastStatus.MemberDetails, v1beta2.MemberDetail{Name: name, Version: version})
 	})
+}
+
+// The rule alone: in the runbook, another rule comes before it for some of these.
+func TestDisarmRemoved(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen   *world
+		want   string // the member whose alarm is disarmed
+		reason string
+	}{
+		"of a removed member": {healthy(3).alarm(Corrupt, "z"), "z", "the members that stay agree"},
+		"of a member":         {healthy(3).alarm(Corrupt, "c"), "", "it is replaced"},
+		"of an unknown one":   {healthy(3).alarm(Corrupt, ""), "", "any member might differ, also one that stays"},
+		"of both":             {healthy(3).alarm(Corrupt, "").alarm(Corrupt, "z"), "z", "the members that stay agree"},
+		"not settled":         {healthy(3).alarm(Corrupt, "z").unsettled(), "", "it may be in the list of another member"},
+	} {
+		var want action.Action
+		if tc.want != "" {
+			want = action.DisarmAlarm{MemberID: id(tc.want), Alarm: Corrupt, Members: tc.seen.list}
+		}
+		var got action.Action
+		if s := maintenance.DisarmRemoved(newView(tc.seen.seen())); s != nil {
+			got = s.Action
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: action (-want +got):\n%s\nreason for this test: %s", name, diff, tc.reason)
+		}
+	}
 }
 
 func TestCorrupt(t *testing.T) {
