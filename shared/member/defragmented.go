@@ -10,6 +10,16 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
+// DefragmentedMark returns what is written on a Pod of its member's defragmentation: when it was asked
+// for, the size of the database then, in bytes, and whether the member has answered that it has ended.
+func DefragmentedMark(since time.Time, before int64, isDone bool) string {
+	mark := since.UTC().Format(time.RFC3339Nano) + " " + strconv.FormatInt(before, 10)
+	if isDone {
+		mark += " done"
+	}
+	return mark
+}
+
 // Defragmented reads what is written on a Pod of its member's last defragmentation: when it was
 // asked for, the size of the database then, in bytes, and whether the member has answered that it
 // has ended. What can't be read is none: since is zero.

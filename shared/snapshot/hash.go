@@ -2,6 +2,14 @@ package snapshot
 
 import "strconv"
 
+// What backups write to the metadata of a snapshot, and restores read.
+const (
+	// MetaClusterID is etcd's cluster id, 16 hexadecimal digits.
+	MetaClusterID = "cluster-id"
+	// MetaOldestRevision is the oldest revision that the snapshot holds.
+	MetaOldestRevision = "oldest-revision"
+)
+
 // Hash is what etcd's HashKV has told of the data that a snapshot holds.
 type Hash struct {
 	// Value is the hash of all records up to Revision.

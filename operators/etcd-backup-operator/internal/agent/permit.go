@@ -9,12 +9,13 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/retention"
 	"github.com/etcd-operators/etcd-operators/shared/agent/runner"
+	"github.com/etcd-operators/etcd-operators/shared/snapshot"
 	"github.com/etcd-operators/etcd-operators/shared/snapshotname"
 )
 
 // Names of the metadata that is stored with a snapshot and decides what may become of it.
 const (
-	metaCluster  = "cluster-id"
+	metaCluster  = snapshot.MetaClusterID
 	metaRevision = "revision"
 	metaUID      = "backup-uid"
 	// metaBackup is namespace/name of the EtcdBackup.

@@ -263,7 +263,7 @@ func (j *job) metadata(from member, oldest int64, hash *snapshot.Hash) map[strin
 	}
 	hash.AddTo(m)
 	if oldest > 0 {
-		m["oldest-revision"] = strconv.FormatInt(oldest, 10)
+		m[snapshot.MetaOldestRevision] = strconv.FormatInt(oldest, 10)
 	}
 	return m
 }

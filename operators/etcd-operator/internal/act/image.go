@@ -41,7 +41,7 @@ func (a *Actor) changeImage(ctx context.Context, c *v1beta2.EtcdCluster, obs *fa
 		annotation(v1beta2.AnnotationImage, image),
 		annotation(member.AnnotationVersion, x.Version),
 		// What has not been started since the last change has not run.
-		annotation(v1beta2.AnnotationChangedFrom, cmp.Or(seen.From, seen.Version)+" "+observe.ContainerID(pod)))
+		annotation(v1beta2.AnnotationChangedFrom, observe.ChangedFrom(pod, cmp.Or(seen.From, seen.Version))))
 }
 
 // asObserved returns the Pod of a name and uid, read live together with all others of the

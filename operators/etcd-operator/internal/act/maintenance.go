@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // The actions of this file are on alarms and on space in the members' databases.
@@ -63,9 +64,9 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 		return err
 	}
 	seen := podNamed(obs, x.Name)
-	mark := fmt.Sprintf("%s %d", time.Now().UTC().Format(time.RFC3339Nano), seen.Answer.DBSize)
+	begun := time.Now()
 	if err := a.patchPod(ctx, c, x.Name, as(DefragmentAsRead, pod),
-		annotation(v1beta2.AnnotationDefragmented, mark)); err != nil {
+		annotation(v1beta2.AnnotationDefragmented, member.DefragmentedMark(begun, seen.Answer.DBSize, false))); err != nil {
 		return err
 	}
 	call, cancel := context.WithTimeout(ctx, callTime)
@@ -77,7 +78,7 @@ func (a *Actor) defragment(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 	case err != nil:
 		return fmt.Errorf("defragment member %s: %w", x.Name, err)
 	}
-	return a.patchPod(ctx, c, x.Name, of(DefragmentOfPod, x.UID), annotation(v1beta2.AnnotationDefragmented, mark+" done"))
+	return a.patchPod(ctx, c, x.Name, of(DefragmentOfPod, x.UID), annotation(v1beta2.AnnotationDefragmented, member.DefragmentedMark(begun, seen.Answer.DBSize, true)))
 }
 
 // Comparisons compares members' data, beside everything else; consistency.Keeper does.

@@ -2,11 +2,13 @@ package act
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand"
 	"slices"
 	"strings"
 	"testing"
 	"testing/quick"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/client/pkg/v3/types"
@@ -19,7 +21,42 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/roundtriptest"
 )
+
+// TestAnnotationRoundTrips: what the operator writes on Pods it reads back.
+func TestAnnotationRoundTrips(t *testing.T) {
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
+	type written struct {
+		Restarts    int
+		Since       time.Time
+		Before      int64
+		IsDone      bool
+		Image, Runs int
+		Container   string
+	}
+	images := []facts.Pod{
+		{Repository: "quay.io/coreos/etcd", Version: "3.6.16"}, {Repository: "localhost:5000/a/b", Version: "3.7.3"}, {Repository: "etcd", Version: "3.5.35-rc.1"},
+	}
+	roundtriptest.Check(t, func(w written) (written, error) {
+		image, id := images[w.Image], w.Container
+		p := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: member.ContainerEtcd, ContainerID: id}}}}
+		image.Restarts = w.Restarts
+		p.Annotations = map[string]string{
+			v1beta2.AnnotationProven:       observe.Proven(&image),
+			v1beta2.AnnotationChangedFrom:  observe.ChangedFrom(p, images[w.Runs].Version),
+			v1beta2.AnnotationDefragmented: member.DefragmentedMark(w.Since, w.Before, w.IsDone),
+		}
+		read := observe.PodOf(c, p)
+		if want := image.Repository + ":v" + image.Version; read.ProvenImage != want || read.From != images[w.Runs].Version {
+			return w, fmt.Errorf("image %q and version %q, want %q and %q", read.ProvenImage, read.From, want, images[w.Runs].Version)
+		}
+		w.Restarts, w.Since, w.Before, w.IsDone = read.ProvenRestarts, read.Defragmented.Since, read.Defragmented.Before, read.Defragmented.Done
+		return w, nil
+	}, func(w *written) {
+		w.Image, w.Runs = (w.Image%3+3)%3, (w.Runs%3+3)%3
+	})
+}
 
 // TestPermitRoundTrip draws member lists as etcd may have them. The launcher accepts the permit to join
 // each, etcd finds its own list in it, and the operator reads back what it wrote. It would write the

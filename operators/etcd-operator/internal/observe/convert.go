@@ -132,6 +132,9 @@ func ContainerID(p *corev1.Pod) string {
 	return ""
 }
 
+// ChangedFrom writes down that a Pod's image is changed while its etcd container runs a version.
+func ChangedFrom(p *corev1.Pod, version string) string { return version + " " + ContainerID(p) }
+
 // changedFrom is the version that the etcd container runs while the Pod's image was
 // changed and the container has not been restarted since.
 func changedFrom(p *corev1.Pod) string {

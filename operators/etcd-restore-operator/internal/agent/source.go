@@ -19,8 +19,8 @@ import (
 // Where etcd-backup-operator writes a snapshot's cluster, and the oldest revision that it holds,
 // among the object's user metadata.
 const (
-	clusterIDKey      = "cluster-id"
-	oldestRevisionKey = "oldest-revision"
+	clusterIDKey      = snapshot.MetaClusterID
+	oldestRevisionKey = snapshot.MetaOldestRevision
 )
 
 // stored is a snapshot as it is stored, which is read once.
