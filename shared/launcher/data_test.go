@@ -3,7 +3,6 @@ package launcher
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 )
 
@@ -88,14 +87,13 @@ func TestUsed(t *testing.T) {
 func TestSetRemnantsAsideKeepsTheLargerDatabase(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	kept := data + setAsideSuffix
-	size := func() string { return strconv.FormatInt(dbSize(kept), 10) }
 
 	for _, step := range []struct{ db, want, reason string }{
-		{"123", "3", "the first is moved"},
-		{"1", "3", "a smaller one is dropped"},
-		{"456", "3", "one as large is dropped: the older is likelier to be somebody's"},
-		{"12345", "5", "a larger one takes its place"},
-		{"", "5", "one without a database is dropped"},
+		{"123", "123", "the first is moved"},
+		{"1", "123", "a smaller one is dropped"},
+		{"456", "123", "one of the same size is dropped: the older one more likely has a user's data"},
+		{"12345", "12345", "a larger one takes its place"},
+		{"", "12345", "one without a database is dropped"},
 	} {
 		write(t, filepath.Join(data, "member", "snap", "other"), "")
 		if step.db != "" {
@@ -108,8 +106,8 @@ func TestSetRemnantsAsideKeepsTheLargerDatabase(t *testing.T) {
 		if has, err := hasRemnants(data); has || err != nil {
 			t.Errorf("%s: remnants are still there (%v)", step.reason, err)
 		}
-		if size() != step.want {
-			t.Errorf("%s: kept a database of %s bytes, want %s", step.reason, size(), step.want)
+		if db, err := os.ReadFile(filepath.Join(kept, "snap", "db")); string(db) != step.want {
+			t.Errorf("%s: kept the database %q (%v), want %q", step.reason, db, err, step.want)
 		}
 	}
 }
