@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
 const (
@@ -37,7 +39,7 @@ func Reason(reason, other string) string {
 	return other
 }
 
-// Clip is a text without white space around it, valid and of at most MaxText bytes.
+// Clip is a text without white space around it, printable on one line and of at most MaxText bytes.
 func Clip(text string) string { return ClipTo(text, MaxText) }
 
 // Message is the same for a whole message of a condition: at most MaxMessage bytes.
@@ -45,7 +47,7 @@ func Message(text string) string { return ClipTo(text, MaxMessage) }
 
 // ClipTo is the same for a limit of one's own, of more bytes than an ellipsis has.
 func ClipTo(text string, limit int) string {
-	text = strings.ToValidUTF8(strings.TrimSpace(text), "?")
+	text = plaintext.Line(strings.ToValidUTF8(strings.TrimSpace(text), "?"))
 	if len(text) <= limit {
 		return text
 	}

@@ -22,6 +22,7 @@ func TestClip(t *testing.T) {
 	for name, row := range map[string]struct{ text, want string }{
 		"short":             {" a sentence\n", "a sentence"},
 		"broken":            {"a\xffb", "a?b"},
+		"a terminal's":      {"a\x1b[2Jb\nc", `a\u001b[2Jb c`},
 		"as long as it may": {strings.Repeat("x", MaxText), strings.Repeat("x", MaxText)},
 		"too long":          {strings.Repeat("x", MaxText+1), strings.Repeat("x", MaxText-len(ellipsis)) + ellipsis},
 	} {

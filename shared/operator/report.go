@@ -14,15 +14,18 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
-// Dated is the conditions of after, each with the time since when it holds: what is as it
-// was before keeps its time. It may change before.
+// Dated returns the conditions of after, each with the time since when it holds: a condition that has not
+// changed keeps its time. Messages quote text from elsewhere, and are made printable. Dated may change before.
 func Dated(before, after []metav1.Condition) []metav1.Condition {
 	kept := map[string]bool{}
 	dated := before
 	for _, c := range after {
 		kept[c.Type] = true
+		c.Message = plaintext.Line(c.Message)
 		meta.SetStatusCondition(&dated, c)
 	}
 	for _, c := range append([]metav1.Condition{}, dated...) {
@@ -77,8 +80,9 @@ func Tell(ctx context.Context, to events.EventRecorder, about runtime.Object, wa
 	Event(to, about, kind, reason, action, message)
 }
 
-// clipped is a note that fits an event.
+// clipped returns a note that fits an event and is printable.
 func clipped(note string) string {
+	note = plaintext.Line(note)
 	if len(note) <= maxNote {
 		return note
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
 // maxDuration is the longest that a backup is believed to have taken.
@@ -229,7 +230,7 @@ func (v *view) events(s *step) []Event {
 // isReported is true when the last status says the same: whether it is news is all that follows.
 func (v *view) isReported(s *step) bool {
 	for _, c := range v.last.Conditions {
-		if c.Reason == s.reason && c.Message == s.message {
+		if c.Reason == s.reason && c.Message == plaintext.Line(s.message) {
 			return true
 		}
 	}

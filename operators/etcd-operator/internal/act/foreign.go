@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
 // ownConditions are the types of the conditions that this operator writes. All others in the
@@ -39,13 +40,14 @@ func keepForeign(before, next *v1beta2.ClusterStatus) {
 	next.Backup = before.Backup
 }
 
-// replaceOwned are the conditions before with this operator's replaced by those of next.
-// It may change before.
+// replaceOwned returns the conditions before with this operator's replaced by those of next. Messages quote
+// text from elsewhere, and are made printable. It may change before.
 func replaceOwned(before, next []metav1.Condition) []metav1.Condition {
 	kept := slices.DeleteFunc(before, func(c metav1.Condition) bool {
 		return slices.Contains(ownConditions, c.Type) && !slices.ContainsFunc(next, func(n metav1.Condition) bool { return n.Type == c.Type })
 	})
 	for _, c := range next {
+		c.Message = plaintext.Line(c.Message)
 		meta.SetStatusCondition(&kept, c)
 	}
 	return kept

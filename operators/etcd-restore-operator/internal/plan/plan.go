@@ -6,6 +6,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
 // How soon to look again. What Kubernetes changes is reported by watches, so most of
@@ -304,7 +305,7 @@ func (v *view) events(s *step) []Event {
 // told is true when the last status says the same: whether it is news is all that follows.
 func (v *view) told(s *step) bool {
 	for _, c := range v.last.Conditions {
-		if c.Reason == s.reason && c.Message == s.message {
+		if c.Reason == s.reason && c.Message == plaintext.Line(s.message) {
 			return true
 		}
 	}
