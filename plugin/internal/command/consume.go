@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/plugin/internal/consumer"
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
 func (a *App) connect() *cobra.Command {
@@ -20,6 +21,9 @@ func (a *App) connect() *cobra.Command {
 flags of kube-apiserver, or the exact configuration of kamaji, kubeadm, patroni, apisix or vcluster.`,
 		examples("connect example", "connect example -o kubeadm --endpoint https://etcd.example.com:2379", "connect example -o vcluster", "connect example --secret-for team-a | kubectl apply -f -"),
 		func(cmd *cobra.Command, args []string) error {
+			if err := settings.Check(kind); err != nil {
+				return err
+			}
 			s, err := a.open(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -61,6 +65,6 @@ func (a *App) copySecret(cmd *cobra.Command, s *scene, namespace string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "# A copy of Secret %s/%s. It does not follow when the certificate is renewed: apply it again then.\n%s", s.Namespace, name, data)
+	fmt.Fprintf(a.Out, "# A copy of Secret %s/%s. It does not follow when the certificate is renewed: apply it again then.\n%s", s.Namespace, plaintext.Line(name), data)
 	return nil
 }

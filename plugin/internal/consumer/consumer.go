@@ -3,10 +3,12 @@
 package consumer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
 // Settings are what the user chooses.
@@ -25,6 +28,18 @@ type Settings struct {
 	// Endpoint is a URL of the cluster for a consumer outside of Kubernetes; empty for that of the
 	// Service.
 	Endpoint string
+}
+
+// Check reports what a consumer of that kind cannot have.
+func (s Settings) Check(kind string) error {
+	if _, ok := of[kind]; !ok {
+		return fmt.Errorf("--output %s is not known: set one of %s", kind, strings.Join(Kinds, ", "))
+	}
+	u, err := url.Parse(s.Endpoint)
+	if s.Endpoint != "" && (err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme)) {
+		return fmt.Errorf("--endpoint %s is no URL: set one such as https://etcd.example.com:2379", s.Endpoint)
+	}
+	return nil
 }
 
 // Kinds are the consumers, in the order in which they are shown.
@@ -62,17 +77,13 @@ type target struct {
 
 // Config is the configuration of a consumer, with notes as comments.
 func Config(c *v1beta2.EtcdCluster, kind string, s Settings) (string, error) {
-	consumer, ok := of[kind]
-	if !ok {
-		return "", fmt.Errorf("--output %s is not known: set one of %s", kind, strings.Join(Kinds, ", "))
-	}
-	t := &target{cluster: c, mount: s.Mount}
-	var err error
-	if t.endpoint, err = endpoint(c, s.Endpoint); err != nil {
+	if err := s.Check(kind); err != nil {
 		return "", err
 	}
-	if t.mount == "" {
-		t.mount = "/etc/etcd-tls"
+	consumer := of[kind]
+	t := &target{cluster: c, endpoint: endpoint(c), mount: cmp.Or(s.Mount, "/etc/etcd-tls")}
+	if s.Endpoint != "" {
+		t.endpoint, _ = url.Parse(s.Endpoint) // checked above
 	}
 	t.notes = append(t.notes, fmt.Sprintf("EtcdCluster %s/%s for %s", c.Namespace, c.Name, kind))
 	t.explain(consumer)
@@ -88,18 +99,15 @@ func Config(c *v1beta2.EtcdCluster, kind string, s Settings) (string, error) {
 		}
 		text = string(data)
 	}
-	return "# " + strings.Join(t.notes, "\n# ") + "\n" + text, nil
+	comments := &strings.Builder{}
+	for _, note := range t.notes {
+		fmt.Fprintf(comments, "# %s\n", plaintext.Line(note))
+	}
+	return comments.String() + text, nil
 }
 
-// endpoint is where clients reach the cluster.
-func endpoint(c *v1beta2.EtcdCluster, asked string) (*url.URL, error) {
-	if asked != "" {
-		u, err := url.Parse(asked)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-			return nil, fmt.Errorf("--endpoint %s is no URL: set one such as https://etcd.example.com:2379", asked)
-		}
-		return u, nil
-	}
+// endpoint returns the URL of the cluster's client Service.
+func endpoint(c *v1beta2.EtcdCluster) *url.URL {
 	host := member.ClientServiceName(c.Name) + "." + c.Namespace + ".svc"
 	if c.Spec.Pod != nil {
 		host += c.Spec.Pod.ClusterDomain
@@ -108,7 +116,7 @@ func endpoint(c *v1beta2.EtcdCluster, asked string) (*url.URL, error) {
 	if c.ServerTLSSecret() != "" {
 		u.Scheme = "https"
 	}
-	return u, nil
+	return u
 }
 
 // isSecure reports whether clients need a certificate.
@@ -155,19 +163,31 @@ func (t *target) explain(consumer traits) {
 // file is where the consumer has a file of the Secret.
 func (t *target) file(name string) string { return strings.TrimSuffix(t.mount, "/") + "/" + name }
 
+// plain is a value that a shell takes as it is.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,@%+=-]+$`)
+
+// quoted returns a value as one word of a shell, in quotes where it needs them: the env files of some
+// programs have none.
+func quoted(value string) string {
+	if plain.MatchString(value) {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}
+
 func (t *target) env() (any, error) {
-	lines := []string{"ETCDCTL_ENDPOINTS=" + t.endpoint.String()}
+	lines := []string{"ETCDCTL_ENDPOINTS=" + quoted(t.endpoint.String())}
 	if t.isSecure() {
-		lines = append(lines, "ETCDCTL_CACERT="+t.file("ca.crt"), "ETCDCTL_CERT="+t.file("tls.crt"), "ETCDCTL_KEY="+t.file("tls.key"))
+		lines = append(lines, "ETCDCTL_CACERT="+quoted(t.file("ca.crt")), "ETCDCTL_CERT="+quoted(t.file("tls.crt")), "ETCDCTL_KEY="+quoted(t.file("tls.key")))
 	}
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
 func (t *target) kubernetes() (any, error) {
 	t.note("Flags of kube-apiserver. It compacts every five minutes by itself.")
-	lines := []string{"--etcd-servers=" + t.endpoint.String()}
+	lines := []string{"--etcd-servers=" + quoted(t.endpoint.String())}
 	if t.isSecure() {
-		lines = append(lines, "--etcd-cafile="+t.file("ca.crt"), "--etcd-certfile="+t.file("tls.crt"), "--etcd-keyfile="+t.file("tls.key"))
+		lines = append(lines, "--etcd-cafile="+quoted(t.file("ca.crt")), "--etcd-certfile="+quoted(t.file("tls.crt")), "--etcd-keyfile="+quoted(t.file("tls.key")))
 	}
 	return strings.Join(lines, "\n") + "\n", nil
 }
@@ -180,7 +200,7 @@ func (t *target) kubeadm() (any, error) {
 		for _, field := range []string{"caFile", "certFile", "keyFile"} {
 			external[field] = files[field]
 			if secret := t.cluster.ClientTLSSecret(); secret != "" {
-				t.note("kubectl get secret %s -n %s -o jsonpath='{.data.%s}' | base64 -d > %s", secret, t.cluster.Namespace, strings.ReplaceAll(keys[field], ".", `\.`), files[field])
+				t.note("kubectl get secret %s -n %s -o jsonpath='{.data.%s}' | base64 -d > %s", quoted(secret), t.cluster.Namespace, strings.ReplaceAll(keys[field], ".", `\.`), files[field])
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,5 +86,46 @@ func TestSettings(t *testing.T) {
 	}
 	if got, err := Config(nameless, "patroni", Settings{}); err != nil || strings.Contains(got, "common name") {
 		t.Errorf("there is nothing to say of a common name: %s, %v", got, err)
+	}
+}
+
+// TestTextOfOthersStaysAValue: what the author of an EtcdCluster writes into it adds no line to a file, and
+// no word to a command.
+func TestTextOfOthersStaysAValue(t *testing.T) {
+	planted := "x\nexit 3 #'; exit 3"
+	issued := secure()
+	issued.Spec.Auth = &v1beta2.AuthPolicy{RootSecret: planted}
+	issued.Spec.Issued().ClientCommonName = &planted
+	issued.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: planted}
+	static := cluster()
+	static.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{ServerSecret: planted}, OperatorSecret: planted}}
+	static.Spec.Pod = issued.Spec.Pod
+	for _, kind := range Kinds {
+		for _, c := range []*v1beta2.EtcdCluster{issued, static} {
+			text, err := Config(c, kind, Settings{Mount: "/" + planted})
+			if err != nil {
+				if kind == "kamaji" && c == static {
+					continue // it is only for TLS.auto
+				}
+				t.Fatal(err)
+			}
+			values := regexp.MustCompile(`(?m)\A(# .*\n)*`).ReplaceAllString(text, "")
+			if kind != "env" && kind != "kubernetes" {
+				got := map[string]any{}
+				if err := yaml.UnmarshalStrict([]byte(values), &got); err != nil || len(got) == 0 || strings.HasPrefix(values, "exit") {
+					t.Errorf("%s is not YAML: %v\n%s", kind, err, text)
+				}
+				continue
+			}
+			// The shell itself says into which words it cuts the values.
+			words := strings.NewReplacer("\nETCDCTL_", " ETCDCTL_", "\n--etcd-", " --etcd-").Replace(strings.TrimSpace(values))
+			out, err := exec.Command("sh", "-c", `PATH=; printf '%s\0' `+words).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s\n%s", kind, err, out, text)
+			}
+			if got, want := strings.Count(string(out), "\x00"), 4; got != want || strings.HasPrefix(words, "exit") {
+				t.Errorf("%s: got %d words, want %d:\n%s", kind, got, want, text)
+			}
+		}
 	}
 }
