@@ -51,8 +51,14 @@ func main() {
 	os.Exit(run())
 }
 
+// untilSignal returns a context that ends with a signal to end the program: SIGHUP is sent when the
+// terminal is closed. Without a handler, temporary files would be left, and a client's key is in one.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	flags := genericclioptions.NewConfigFlags(true)
 	app := &command.App{
@@ -82,16 +88,7 @@ func run() int {
 
 		Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	}
-	err := command.New(app, flags).ExecuteContext(ctx)
-	var exit command.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
-		return exit.Code
-	}
-	fmt.Fprintf(os.Stderr, "error: %v\n", err)
-	return 1
+	return command.Run(ctx, app, flags, os.Args[1:])
 }
 
 // isConnection reports whether a variable tells etcdctl where etcd is, or who asks.

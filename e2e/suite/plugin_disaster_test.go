@@ -71,14 +71,14 @@ func TestPluginInDisasters(t *testing.T) {
 	before := b.Status().Archive.RecoveryTime.UTC().Format(time.RFC3339)
 	p.runs("ctl", c.Name, "--", "put", "greeting", "oops").shows("OK")
 	b.becomes("recorded after the mistake", twoMinutes, recordedAfter(time.Now()))
-	p.runs("restore", c.Name, "--to-time", before, "--as", "before", "--yes").shows("EtcdCluster " + s.ns + "/before is restored")
+	p.runs("restore", c.Name, "--to-time", before, "--into", "before", "--yes").shows("EtcdCluster " + s.ns + "/before is restored")
 	greeting("before", "hello")
 	greeting(c.Name, "oops")
 
 	p.runs("backup", c.Name, "--s3", bucket+"/by-hand", "--s3-secret", harness.StoreSecret, "--s3-endpoint", st.Endpoint, "--s3-path-style", "--name", "by-hand").
 		shows("Stored revision", "in s3://"+bucket+"/by-hand")
 	p.runs("verify", "by-hand", "--start-etcd", "--any-node").shows("Good: 11 keys", "has served its 11 keys")
-	p.runs("restore", c.Name, "--from", "by-hand", "--as", "part", "--prefix", "greeting", "--yes").shows("EtcdCluster " + s.ns + "/part is restored")
+	p.runs("restore", c.Name, "--from", "by-hand", "--into", "part", "--prefix", "greeting", "--yes").shows("EtcdCluster " + s.ns + "/part is restored")
 	p.runs("ctl", "part", "--", "get", "--prefix", "", "--keys-only").shows("greeting").lacks(writer.DefaultPrefix)
 
 	survivor := c.leader()

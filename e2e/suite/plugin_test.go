@@ -74,7 +74,7 @@ func TestPlugin(t *testing.T) {
 	p.runs("install", "--source", filepath.Join(env.Root, "deploy"), "--print").shows("kind: Deployment")
 	p.runs("completion", "bash").shows("__start_kubectl-etcd")
 	p.runs("verify", "by-hand").shows("Good: 1 keys at revision 2", "Equal")
-	p.runs("restore", c.Name, "--as", "copy", "--yes").shows("EtcdCluster " + s.ns + "/copy is restored")
+	p.runs("restore", c.Name, "--into", "copy", "--yes").shows("EtcdCluster " + s.ns + "/copy is restored")
 	p.runs("ctl", "copy", "--", "get", "greeting", "--print-value-only").shows("hello")
 	p.runs("ctl", c.Name, "--", "put", "greeting", "bye").shows("OK")
 	p.runs("restore", c.Name, "--from", "by-hand", "--to-revision", "2", "--yes").shows("EtcdCluster "+s.ns+"/etcd is restored", "It has 1 keys as they were at revision 2")

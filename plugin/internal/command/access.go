@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -49,8 +51,13 @@ alarm, defrag and move-leader.`,
 				return err
 			}
 			defer done()
+			ctx, end := t.While(ctx)
+			defer end()
 			code, err := a.Etcdctl(ctx, args[1:], env)
-			if err == nil && code != 0 {
+			switch cause := context.Cause(ctx); {
+			case errors.Is(cause, tunnel.ErrGone):
+				return cause
+			case err == nil && code != 0:
 				return ExitError{Code: code}
 			}
 			return err
@@ -159,19 +166,23 @@ func (a *App) portForward() *cobra.Command {
 or to one that serves, and to another one when that is lost.`,
 		examples("port-forward example", "port-forward example --port 12379"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if port < 0 || port > math.MaxUint16 {
+				return fmt.Errorf("--port %d is not a port: set one from 1 to %d, or 0", port, math.MaxUint16)
+			}
 			begun, shown := false, ""
-			for {
+			for pause := a.Poll; ; {
 				forwarded, pod, err := a.forwardTo(ctx, args, &port)
 				switch {
-				case err != nil && !begun:
+				case err != nil && (!begun || apierrors.IsNotFound(err) || errors.Is(err, errNoMember)):
 					return err
 				case err != nil:
+					pause = min(2*pause, 10*a.Poll)
 					if shown != err.Error() {
 						shown = err.Error()
 						fmt.Fprintf(a.ErrOut, "Waiting for a member: %s\n", shown)
 					}
 				default:
-					begun, shown = true, ""
+					begun, shown, pause = true, "", a.Poll
 					select {
 					case <-ctx.Done():
 						forwarded.Stop()
@@ -183,7 +194,7 @@ or to one that serves, and to another one when that is lost.`,
 				select {
 				case <-ctx.Done():
 					return nil
-				case <-time.After(a.Poll):
+				case <-time.After(pause):
 				}
 			}
 		}, cobra.RangeArgs(1, 2))
@@ -217,6 +228,9 @@ func (a *App) forwardTo(ctx context.Context, args []string, port *int) (forwarde
 	return forwarded, pod, nil
 }
 
+// errNoMember says that a member is not one of the cluster: it was replaced, or never existed.
+var errNoMember = errors.New("there is no member")
+
 // choosePod is the Pod to forward to: the one that is named, or a voter that is ready.
 func (a *App) choosePod(ctx context.Context, s *scene, named string) (string, error) {
 	pods, err := s.Pods(ctx, s.cluster)
@@ -233,6 +247,8 @@ func (a *App) choosePod(ctx context.Context, s *scene, named string) (string, er
 		}
 	}
 	switch {
+	case named != "" && !slices.Contains(s.memberNames(), named):
+		return "", fmt.Errorf("%w %s in %s, but %s", errNoMember, named, s.title(), strings.Join(s.memberNames(), ", "))
 	case named != "":
 		return "", fmt.Errorf("the Pod of member %s does not run: %s members %s", named, Name, s.cluster.Name)
 	case chosen == "":

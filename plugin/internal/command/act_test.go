@@ -107,7 +107,13 @@ func TestReplace(t *testing.T) {
 		Namespace: "default", Name: "example-bbbbbbbbbb", UID: "u", Labels: map[string]string{v1beta2.LabelOwner: string(c.UID)},
 	}}
 	strangers := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "copied-bbbbbbbbbb"}}
-	w := aWorld(t, c, copied, down, fenced, claim, strangers)
+	limping := aCluster("limping")
+	limping.Spec.Pod = c.Spec.Pod
+	others := claim.DeepCopy()
+	others.Name, others.Labels = "limping-bbbbbbbbbb", map[string]string{v1beta2.LabelOwner: string(limping.UID)}
+	pods := append(podsOf(c), podsOf(limping)...)
+	pods[len(pods)-1].(*corev1.Pod).Status.Conditions = nil
+	w := aWorld(t, append(pods, c, copied, down, fenced, limping, claim, others, strangers)...)
 	w.gone = func(o client.Object) {
 		if o.GetName() != claim.Name {
 			t.Errorf("%s is deleted", o.GetName())
@@ -128,6 +134,7 @@ func TestReplace(t *testing.T) {
 		w.run("replace example example-bbbbbbbbbb --yes"),
 		w.run("replace example example-cccccccccc --yes"),
 		w.run("replace copied copied-bbbbbbbbbb --yes"),
+		w.run("replace limping limping-bbbbbbbbbb --yes"),
 		w.run("replace down down-bbbbbbbbbb --yes"),
 		w.run("replace fenced fenced-bbbbbbbbbb --yes"))...)
 }

@@ -53,6 +53,24 @@ type App struct {
 	Refresh time.Duration
 	// Terminal says that Out is one, on which a screen can be drawn again.
 	Terminal bool
+
+	// raw is Out before New has it escape what it shows.
+	raw io.Writer
+}
+
+// clearScreen empties a terminal and puts the cursor at its top.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// clear empties the terminal. It is the only command to a terminal that is sent.
+func (a *App) clear() { fmt.Fprint(a.raw, clearScreen) }
+
+// writer returns where a value is written. YAML is written as it is, since an escape would change the
+// value that a program reads. Those of the escaping writer are JSON's own.
+func (a *App) writer(f screen.Format) io.Writer {
+	if f == screen.YAML {
+		return a.raw
+	}
+	return a.Out
 }
 
 // groups are the headings of the help.
@@ -64,8 +82,28 @@ var groups = []*cobra.Group{
 	{ID: "other", Title: "Other:"},
 }
 
-// New makes the command line. Flags are those of kubectl that say which API server it is.
-func New(a *App, flags *genericclioptions.ConfigFlags) *cobra.Command {
+// Run runs a command line, shows its error, and returns the exit code.
+func Run(ctx context.Context, a *App, flags *genericclioptions.ConfigFlags, args []string) int {
+	root := New(a, flags)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var exit ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.Code
+	}
+	fmt.Fprintf(root.ErrOrStderr(), "error: %v\n", err)
+	return 1
+}
+
+// New makes the command line. Flags are those of kubectl that say which API server it is. Commands write
+// to writers that escape what a terminal would carry out: foreign text is in nearly all that they show.
+func New(app *App, flags *genericclioptions.ConfigFlags) *cobra.Command {
+	escaping := *app
+	a := &escaping
+	a.raw, a.Out, a.ErrOut = app.Out, screen.NewEscaper(app.Out), screen.NewEscaper(app.ErrOut)
 	root := &cobra.Command{
 		Use:   "kubectl-etcd",
 		Short: "Look after etcd clusters of etcd-operator",
@@ -146,11 +184,23 @@ func (a *App) confirm(c confirmation, format string, args ...any) error {
 	return ErrNotConfirmed
 }
 
-// output is the flag -o.
-type output struct{ value string }
+// output is the flag -o. It is checked when it is parsed, before any request is made.
+type output struct{ format screen.Format }
+
+// Set implements pflag.Value.
+func (o *output) Set(text string) (err error) {
+	o.format, err = screen.ParseFormat(text)
+	return err
+}
+
+// String implements pflag.Value.
+func (o *output) String() string { return string(o.format) }
+
+// Type implements pflag.Value.
+func (o *output) Type() string { return "string" }
 
 func (o *output) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.value, "output", "o", "", "output format: json, yaml or wide")
+	cmd.Flags().VarP(o, "output", "o", "output format: json, yaml or wide")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(completions(screen.Formats), cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -28,8 +28,29 @@ type waiting struct {
 
 func (w *waiting) addTo(cmd *cobra.Command, timeout time.Duration) {
 	cmd.Flags().BoolVar(&w.wait, "wait", true, "wait until it is done, and show the progress")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", timeout, "how long to wait")
+	w.timeout = timeout
+	cmd.Flags().Var((*positive)(&w.timeout), "timeout", "how long to wait")
 }
+
+// positive is a flag's duration that is more than 0. Anything else would end a wait before it begins, after
+// the change was requested.
+type positive time.Duration
+
+// Set implements pflag.Value.
+func (p *positive) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("set it to more than 0")
+	}
+	*p = positive(d)
+	return err
+}
+
+// String implements pflag.Value.
+func (p *positive) String() string { return time.Duration(*p).String() }
+
+// Type implements pflag.Value.
+func (p *positive) Type() string { return "duration" }
 
 // errTimeout says that the wait ended, and not the work.
 var errTimeout = errors.New("not done yet: the operator goes on, and kubectl etcd status shows how far it is")

@@ -34,23 +34,28 @@ func (p *place) addTo(cmd *cobra.Command) {
 	f.StringVar(&p.pvc, "pvc", "", "store it on a volume, as CLAIM/PATH")
 }
 
+// check reports flags that contradict each other or have an invalid value.
+func (p *place) check() error {
+	if p.s3 != "" && p.pvc != "" || p.like != "" && (p.s3 != "" || p.pvc != "") {
+		return errors.New("set only one of --like, --s3 and --pvc")
+	}
+	if claim, path, _ := strings.Cut(p.pvc, "/"); p.pvc != "" && (claim == "" || path == "") {
+		return fmt.Errorf("--pvc %s is not of the form CLAIM/PATH, such as backups/etcd.db", p.pvc)
+	}
+	return nil
+}
+
 // spec is that of the backup of a cluster, called name.
 func (p *place) spec(ctx context.Context, s *scene, name string) (*v1beta2.BackupSpec, error) {
-	if p.s3 == "" && p.pvc == "" {
-		return p.specLike(ctx, s, name)
-	}
 	spec := &v1beta2.BackupSpec{}
 	switch {
-	case p.s3 != "" && p.pvc != "" || p.like != "":
-		return nil, errors.New("set only one of --like, --s3 and --pvc")
+	case p.s3 == "" && p.pvc == "":
+		return p.specLike(ctx, s, name)
 	case p.s3 != "":
 		spec.StorageType = v1beta2.StorageS3
 		spec.S3 = &v1beta2.S3Source{Path: p.s3, AWSSecret: p.secret, Endpoint: p.endpoint, Region: p.region, ForcePathStyle: p.pathStyle}
 	default:
-		claim, path, ok := strings.Cut(p.pvc, "/")
-		if !ok || claim == "" || path == "" {
-			return nil, fmt.Errorf("--pvc %s is not of the form CLAIM/PATH, such as backups/etcd.db", p.pvc)
-		}
+		claim, path, _ := strings.Cut(p.pvc, "/")
 		spec.StorageType, spec.PVC = v1beta2.StoragePVC, &v1beta2.PVCSource{ClaimName: claim, Path: path}
 	}
 	return spec, nil
@@ -125,6 +130,9 @@ makes already, or where the flags say. An existing object is never replaced.`,
 		examples("backup example", "backup example --s3 mybucket/example/before-upgrade --s3-secret aws", "backup example --pvc backups/example.db"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if err := to.check(); err != nil {
+				return err
+			}
 			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err

@@ -161,7 +161,7 @@ func (w *world) run(line string, more ...string) string {
 	ctx, cancel := context.WithTimeout(parent, time.Minute)
 	defer cancel()
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(out, "error: %v\n", err)
+		fmt.Fprintf(root.ErrOrStderr(), "error: %v\n", err)
 	}
 	return fmt.Sprintf("$ %s %s\n%s", Name, strings.Join(append([]string{line}, more...), " "), out)
 }

@@ -172,10 +172,10 @@ func TestRestore(t *testing.T) {
 	const name = "example-restore-20260101-120000"
 	screens := []string{
 		w.run("restore bare"), w.run("restore example --to-revision 1 --to-time 10m"), w.run("restore example --to-time yesterday"),
-		w.run("restore example --as example"), w.run("restore example --prefix a/"), w.run("restore example --from other"), w.run("restore example --from other --as copy"), w.run("restore example --from plain --to-time 10m"),
+		w.run("restore example --into example"), w.run("restore example --prefix a/"), w.run("restore example --from other"), w.run("restore example --from other --into copy"), w.run("restore example --from plain --to-time 10m"),
 		w.run("restore example --to-time 10m"),
 		w.run("restore example --to-time 10m --yes"), w.specOf(&v1beta2.EtcdRestore{}, name),
-		w.run("restore example --as copy --entry hourly-2 --from hourly --to-revision 1100 --prefix app/ --yes"), w.specOf(&v1beta2.EtcdRestore{}, "copy"),
+		w.run("restore example --into copy --entry hourly-2 --from hourly --to-revision 1100 --prefix app/ --yes"), w.specOf(&v1beta2.EtcdRestore{}, "copy"),
 	}
 	golden(t, "restore", screens...)
 
@@ -190,13 +190,12 @@ func TestRestore(t *testing.T) {
 
 // A time is read in both forms.
 func TestParseTime(t *testing.T) {
-	a := &App{Now: nowOf}
 	for text, want := range map[string]string{"10m": "2026-01-01T11:50:00Z", "-90s": "2026-01-01T11:58:30Z", "2026-01-01T01:00:00+01:00": "2026-01-01T00:00:00Z"} {
-		got, err := a.parseTime(text)
-		if err != nil {
+		m := moment{now: nowOf}
+		if err := m.Set(text); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got.UTC().Format("2006-01-02T15:04:05Z07:00")); diff != "" {
+		if diff := cmp.Diff(want, m.String()); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
@@ -252,15 +251,15 @@ spec:
 		w.run("restore example --template secret.yaml"), w.run("restore example --template two.yaml"),
 		w.run("restore example --template typo.yaml"), w.run("restore example --template missing.yaml"), w.run("restore example --template -"),
 		w.run("restore example --template static.yaml"),
-		w.run("restore other --template example.yaml"), w.run("restore other --as copy --size 1 --version 3.6.16"),
+		w.run("restore other --template example.yaml"), w.run("restore other --into copy --size 1 --version 3.6.16"),
 		w.run("restore nothing --size 1 --version 3.6.16"),
 		w.run("restore example --template example.yaml --yes"), created("example"),
 		w.run("restore example --size 1 --version 3.6.16 --yes"),
-		w.run("restore example --size 1 --version v3.6.16 --as again --from hourly --entry hourly-2 --to-revision 1100 --prefix app/ --yes"), created("again"),
-		w.run("restore other --as copy --template example.yaml --yes"), created("copy"),
+		w.run("restore example --size 1 --version v3.6.16 --into again --from hourly --entry hourly-2 --to-revision 1100 --prefix app/ --yes"), created("again"),
+		w.run("restore other --into copy --template example.yaml --yes"), created("copy"),
 	}
 	w.answers = manifest
-	screens = append(screens, w.run("restore example --template - --as piped --yes"), created("piped"))
+	screens = append(screens, w.run("restore example --template - --into piped --yes"), created("piped"))
 	t.Chdir(home)
 	golden(t, "restore-gone", screens...)
 }

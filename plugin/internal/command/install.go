@@ -65,6 +65,11 @@ An installation by Helm is updated by Helm.`,
 			"install --source ./deploy --registry registry.example.com --tag dev", "install --print > operators.yaml"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
+			for _, name := range i.operators {
+				if !slices.Contains(operatorNames, name) {
+					return fmt.Errorf("--operators %s is not known: set some of %s", name, strings.Join(operatorNames, ", "))
+				}
+			}
 			access, err := a.Connect(false)
 			if err != nil {
 				return err
@@ -118,9 +123,6 @@ An installation by Helm is updated by Helm.`,
 func (i *installation) build(ctx context.Context, namespace string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, name := range i.operators {
-		if !slices.Contains(operatorNames, name) {
-			return nil, fmt.Errorf("--operators %s is not known: set some of %s", name, strings.Join(operatorNames, ", "))
-		}
 		objects, err := i.buildOne(ctx, name, namespace)
 		if err != nil {
 			return nil, fmt.Errorf("build the manifests of %s from %s: %w", name, i.location(), err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/plugin/internal/etcdlog"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // ReadLog opens the log of a container.
@@ -35,6 +36,9 @@ restart and with new Pods, until it is ended.`,
 		examples("logs example --pretty", "logs example example-bbbbbbbbbb -f --tail 20", "logs example --operator --since 1h"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if tail < -1 || since < 0 {
+				return errors.New("set --tail to -1 or more, and --since to a time that is not negative")
+			}
 			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
@@ -127,6 +131,22 @@ type logLines struct {
 	mu      sync.Mutex // of the output
 }
 
+// ownContainers are the containers of members, operators and agents whose logs are shown. A mesh adds
+// containers to Pods, also as the first one.
+var ownContainers = append([]string{member.ContainerEtcd, "survivor", "save", "verify", "restore"}, operatorNames...)
+
+// mainContainer returns the name of the container of a Pod whose log is shown.
+func mainContainer(p *corev1.Pod) string {
+	containers := p.Spec.Containers
+	if i := slices.IndexFunc(containers, func(c corev1.Container) bool { return slices.Contains(ownContainers, c.Name) }); i >= 0 {
+		return containers[i].Name
+	}
+	if len(containers) > 0 {
+		return containers[0].Name
+	}
+	return ""
+}
+
 // showAll shows the logs of Pods, one after the other.
 func (l *logLines) showAll(ctx context.Context, pods []corev1.Pod, options corev1.PodLogOptions) error {
 	var failures []error
@@ -140,6 +160,7 @@ func (l *logLines) showAll(ctx context.Context, pods []corev1.Pod, options corev
 // show shows the log of a Pod until it ends. With timestamps, which are not shown, it passes over the
 // lines up to the time last, and returns that of the last line.
 func (l *logLines) show(ctx context.Context, p *corev1.Pod, options corev1.PodLogOptions, last time.Time) (time.Time, error) {
+	options.Container = mainContainer(p)
 	stream, err := l.read(ctx, p.Namespace, p.Name, &options)
 	if err != nil {
 		return last, fmt.Errorf("read the log of Pod %s: %w", p.Name, err)

@@ -114,7 +114,7 @@ func (f *following) tell(ctx context.Context, err error) {
 // container is the container of a Pod whose log is read, and whether it runs; empty before it has begun.
 func container(p *corev1.Pod) (id string, runs bool) {
 	for _, s := range p.Status.ContainerStatuses {
-		if len(p.Spec.Containers) > 0 && s.Name == p.Spec.Containers[0].Name {
+		if s.Name == mainContainer(p) {
 			return s.ContainerID, s.State.Running != nil
 		}
 	}

@@ -68,17 +68,14 @@ func (a *App) list() *cobra.Command {
 
 // print writes a value in the format of -o, or shows it.
 func (a *App) print(o output, value any, show func(screen.Format) error) error {
-	f, err := screen.ParseFormat(o.value)
-	if err != nil {
-		return err
-	}
 	if list, ok := value.(*v1beta2.EtcdClusterList); ok {
 		list.APIVersion, list.Kind = v1beta2.GroupVersion.String(), "EtcdClusterList"
 		for i := range list.Items {
 			list.Items[i].APIVersion, list.Items[i].Kind = v1beta2.GroupVersion.String(), "EtcdCluster"
+			list.Items[i].ManagedFields = nil
 		}
 	}
-	return screen.Print(a.Out, f, value, func() error { return show(f) })
+	return screen.Print(a.writer(o.format), o.format, value, func() error { return show(o.format) })
 }
 
 func (a *App) members() *cobra.Command {
@@ -267,10 +264,7 @@ you should do, its members with roles, versions, revision, raft lag and database
 certificates, backups and their recovery point.`,
 		examples("status example", "status example -w", "status example -o yaml"),
 		func(cmd *cobra.Command, args []string) error {
-			f, err := screen.ParseFormat(o.value)
-			if err != nil {
-				return err
-			}
+			f := o.format
 			etcd.kept = &kept{}
 			defer etcd.kept.close()
 			ctx := cmd.Context()
@@ -287,17 +281,17 @@ certificates, backups and their recovery point.`,
 				status := screen.StatusOf(seen)
 				show := func() error { return status.Print(a.Out, f) }
 				if !watch {
-					return screen.Print(a.Out, f, status, show)
+					return screen.Print(a.writer(f), f, status, show)
 				}
 				switch {
 				case f.IsData():
 				case a.Terminal:
-					fmt.Fprint(a.Out, clearScreen)
+					a.clear()
 				case !first:
 					fmt.Fprintln(a.Out)
 				}
 				first = false
-				return screen.PrintNext(a.Out, f, status, show)
+				return screen.PrintNext(a.writer(f), f, status, show)
 			}
 			if !watch {
 				return draw()
@@ -322,9 +316,6 @@ certificates, backups and their recovery point.`,
 	return cmd
 }
 
-// clearScreen empties a terminal and puts the cursor at its top.
-const clearScreen = "\x1b[H\x1b[2J"
-
 func (a *App) events() *cobra.Command {
 	var o output
 	var watch bool
@@ -333,17 +324,17 @@ func (a *App) events() *cobra.Command {
 		examples("events example", "events example -w"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			f, err := screen.ParseFormat(o.value)
-			if err != nil {
-				return err
-			}
+			f := o.format
 			s, err := a.open(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			events, err := eventsOf(ctx, s)
+			events, missing, err := eventsOf(ctx, s)
 			if err != nil {
 				return err
+			}
+			for _, why := range missing {
+				fmt.Fprintf(a.ErrOut, "Not all events are shown: %s\n", why)
 			}
 			if watch && f.IsData() {
 				err = a.showEach(f, events)
@@ -379,7 +370,7 @@ func (a *App) watchEvents(ctx context.Context, s *scene, f screen.Format, shown 
 			return nil
 		case <-time.After(a.Refresh):
 		}
-		events, err := eventsOf(ctx, s)
+		events, _, err := eventsOf(ctx, s)
 		switch {
 		case isTransient(err):
 			a.tellNoAnswer(ctx, err)
@@ -398,7 +389,7 @@ func (a *App) watchEvents(ctx context.Context, s *scene, f screen.Format, shown 
 func (a *App) showEach(f screen.Format, events []corev1.Event) error {
 	for _, e := range events {
 		e.APIVersion, e.Kind = "v1", "Event"
-		if err := screen.PrintNext(a.Out, f, e, func() error {
+		if err := screen.PrintNext(a.writer(f), f, e, func() error {
 			_, err := fmt.Fprintf(a.Out, "%s  %-7s  %s  %s/%s  %s\n", screen.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.Reason, strings.ToLower(e.InvolvedObject.Kind), e.InvolvedObject.Name, e.Message)
 			return err
 		}); err != nil {
@@ -408,36 +399,47 @@ func (a *App) showEach(f screen.Format, events []corev1.Event) error {
 	return nil
 }
 
-// eventsOf are the events about a cluster and about what belongs to it, the newest last.
-func eventsOf(ctx context.Context, s *scene) ([]corev1.Event, error) {
+// eventsOf returns the events about a cluster and about what belongs to it, the newest last, and why
+// events of backups or restores are missing: the user has no right to list these.
+func eventsOf(ctx context.Context, s *scene) (events []corev1.Event, missing []string, err error) {
 	about := map[string]bool{"EtcdCluster/" + s.cluster.Name: true, "PodDisruptionBudget/" + s.cluster.Name: true, "Service/" + member.ClientServiceName(s.cluster.Name): true}
 	backups, err := s.Backups(ctx, s.cluster.Name)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, err
+	note := func(err error) error {
+		why, failure := unlisted(err)
+		if why != "" && !meta.IsNoMatchError(err) {
+			missing = append(missing, why)
+		}
+		return failure
+	}
+	if err := note(err); err != nil {
+		return nil, nil, err
 	}
 	var agents []string // whose Jobs and their Pods are looked for
 	for _, b := range backups {
 		about["EtcdBackup/"+b.Name], agents = true, append(agents, b.Name)
 	}
 	restores, err := s.Restores(ctx, s.cluster.Name)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, err
+	if err := note(err); err != nil {
+		return nil, nil, err
 	}
 	for _, r := range restores {
 		about["EtcdRestore/"+r.Name], agents = true, append(agents, r.Name)
 	}
 	list := &corev1.EventList{}
 	if err := s.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
+		return nil, nil, fmt.Errorf("list events: %w", err)
 	}
-	events := slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+	for i := range list.Items {
+		list.Items[i].ManagedFields = nil
+	}
+	events = slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
 		o := e.InvolvedObject
 		isMember := (o.Kind == "Pod" || o.Kind == "PersistentVolumeClaim") && member.IsName(s.cluster.Name, o.Name)
 		isAgent := (o.Kind == "Pod" || o.Kind == "Job") && slices.ContainsFunc(agents, func(name string) bool { return isAgentOf(name, o.Name) })
 		return !about[o.Kind+"/"+o.Name] && !isMember && !isAgent
 	})
 	slices.SortStableFunc(events, func(x, y corev1.Event) int { return screen.EventTime(x).Compare(screen.EventTime(y)) })
-	return events, nil
+	return events, missing, nil
 }
 
 // maxJobName is the longest name of a Job: its Pods carry it in a label.

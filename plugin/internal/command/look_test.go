@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -10,14 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdversion"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -233,4 +238,73 @@ func TestQuotaOfOldEtcd(t *testing.T) {
 	if got := w.run("diagnose example"); !strings.Contains(got, "quota nearly used") {
 		t.Errorf("a database near its quota is not found:\n%s", got)
 	}
+}
+
+// TestEventsWithoutRights: events are shown as far as the user may read what they are about.
+func TestEventsWithoutRights(t *testing.T) {
+	w := aWorld(t, aCluster("example"), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "1"},
+		InvolvedObject: corev1.ObjectReference{Kind: "EtcdCluster", Namespace: "default", Name: "example"},
+		Reason:         "MemberAdded", LastTimestamp: ago(time.Minute),
+	})
+	w.list = func(list client.ObjectList, _ string) error {
+		if _, ok := list.(*v1beta2.EtcdBackupList); ok {
+			return apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("etcdbackups").GroupResource(), "", errors.New("no right"))
+		}
+		return nil
+	}
+	got := w.run("events example")
+	for _, want := range []string{"MemberAdded", "Not all events are shown: list EtcdBackups: etcdbackups.etcd.database.coreos.com is forbidden"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s, want %s in it", got, want)
+		}
+	}
+}
+
+// TestVersionFails: the exit code reports that the API server does not answer, in each format.
+func TestVersionFails(t *testing.T) {
+	for _, line := range []string{"version", "version -o json"} {
+		out := &display{}
+		app := aWorld(t).app(out)
+		app.Connect = func(bool) (*kube.Access, error) { return nil, errors.New("no route to host") }
+		if got := Run(t.Context(), app, nil, strings.Fields(line)); got != 1 || !strings.Contains(out.String(), "no route to host") {
+			t.Errorf("%s: got exit code %d, want 1, and why:\n%s", line, got, out)
+		}
+	}
+}
+
+// TestManagedFieldsAreNotShown: they are longer than the object, and of no use to a reader.
+func TestManagedFieldsAreNotShown(t *testing.T) {
+	managed := []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	w := aWorld(t, aCluster("example"), aBackup("hourly", "example"), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "1"},
+		InvolvedObject: corev1.ObjectReference{Kind: "EtcdCluster", Namespace: "default", Name: "example"},
+	})
+	w.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, o, opts...)
+			o.SetManagedFields(managed)
+			return err
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := c.List(ctx, list, opts...); err != nil {
+				return err
+			}
+			return meta.EachListItem(list, func(o kruntime.Object) error {
+				o.(client.Object).SetManagedFields(managed)
+				return nil
+			})
+		},
+	})
+	everyCommand(t, func(cmd *cobra.Command, name string, args []string) {
+		if o := cmd.Flags().Lookup("output"); o == nil || name == "connect" || name == "check" || name == "top" {
+			return
+		}
+		if cmd.Flags().Lookup("wait") != nil {
+			args = append(args, "--wait=false")
+		}
+		if got := w.run(strings.Join(append(args, "-o", "yaml"), " ")); strings.Contains(got, "managedFields") {
+			t.Errorf("%s: managedFields are shown:\n%s", name, got)
+		}
+	})
 }

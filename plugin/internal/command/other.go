@@ -31,14 +31,15 @@ func (a *App) version() *cobra.Command {
 	var clientOnly bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Show the versions of the plugin, the operators and Kubernetes", Args: cobra.NoArgs, DisableFlagsInUseLine: true,
-		Long:    "Show the versions of the plugin, of the operators that serve the namespace, and of Kubernetes.",
+		Long: `Show the versions of the plugin, of the operators that serve the namespace, and of Kubernetes. The exit
+code is 1 if the API server does not answer.`,
 		Example: example("version", "version --client"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := Version{Plugin: a.Version, Go: runtime.Version(), Etcd: etcdversion.All()}
 			if !clientOnly {
 				a.askServer(cmd, &v)
 			}
-			return a.print(o, v, func(screen.Format) error {
+			if err := a.print(o, v, func(screen.Format) error {
 				fmt.Fprintf(a.Out, "Plugin:      %s (%s)\nEtcd:        %s are supported\n", v.Plugin, v.Go, strings.Join(v.Etcd, ", "))
 				if v.Kubernetes != "" {
 					fmt.Fprintf(a.Out, "Kubernetes:  %s\n", v.Kubernetes)
@@ -50,7 +51,13 @@ func (a *App) version() *cobra.Command {
 					fmt.Fprintf(a.ErrOut, "The API server does not answer: %s\n", v.Trouble)
 				}
 				return nil
-			})
+			}); err != nil {
+				return err
+			}
+			if v.Trouble != "" {
+				return ExitError{Code: 1}
+			}
+			return nil
 		},
 	}
 	o.addTo(cmd)

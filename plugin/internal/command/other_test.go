@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -456,5 +457,47 @@ func TestStaysEncrypted(t *testing.T) {
 		if err := staysEncrypted(request(c.to), via); (err == nil) != c.follows {
 			t.Errorf("%s: %v", reason, err)
 		}
+	}
+}
+
+// TestLogsOfPodsWithSidecars: the log of our container is read, wherever a mesh puts its own one.
+func TestLogsOfPodsWithSidecars(t *testing.T) {
+	c := aCluster("example")
+	objects := append(podsOf(c), c, anOperator("default", "etcd-operator-1"))
+	for _, o := range objects {
+		if p, ok := o.(*corev1.Pod); ok {
+			if p.Name == "etcd-operator-1" {
+				p.Spec.Containers[0].Name = "etcd-operator"
+			}
+			p.Spec.Containers = append([]corev1.Container{{Name: "istio-proxy"}}, p.Spec.Containers...)
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[1].Name, ContainerID: "1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		}
+	}
+	w := aWorld(t, objects...)
+	t.Chdir(t.TempDir()) // the report is written there
+	for line, want := range map[string]string{
+		"logs example": "etcd", "logs example --operator": "etcd-operator", "logs example -f": "etcd", "report example": "etcd",
+	} {
+		t.Run(line, func(t *testing.T) {
+			ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
+			defer end()
+			var read atomic.Int32
+			app := w.app(&display{})
+			app.Logs = func(*kube.Access) (ReadLog, error) {
+				return func(_ context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+					if o.Container != want && !(line == "report example" && o.Container == pod[:strings.LastIndex(pod, "-")]) {
+						t.Errorf("container %q of Pod %s is read, want %s", o.Container, pod, want)
+					}
+					if read.Add(1); o.Follow {
+						end()
+					}
+					return io.NopCloser(strings.NewReader("line\n")), nil
+				}, nil
+			}
+			Run(ctx, app, nil, strings.Fields(line))
+			if read.Load() == 0 {
+				t.Error("no log is read")
+			}
+		})
 	}
 }

@@ -21,7 +21,8 @@ func (a *App) replace() *cobra.Command {
 	cmd := a.of("replace CLUSTER MEMBER", "Replace a member, and its volume, by a new one",
 		`Replace a member, and its volume, by a new one. This deletes the member's PVC. Kubernetes keeps the
 volume until the Pod has ended, and the operator lets the new member join before it removes this one.
-The Pod of a member without a volume is evicted: all other members must be ready, and keep the quorum.`,
+All other members must be ready. The Pod of a member without a volume is evicted: the other members must
+also keep the quorum.`,
 		examples("replace example example-bbbbbbbbbb"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])
@@ -36,6 +37,13 @@ The Pod of a member without a volume is evicted: all other members must be ready
 			}
 			claim, err := s.claimOf(ctx, args[1])
 			if err != nil {
+				return err
+			}
+			pods, err := s.Pods(ctx, s.cluster)
+			if err != nil {
+				return err
+			}
+			if err := s.errOtherDown(byName(pods), args[1]); err != nil {
 				return err
 			}
 			if err := a.confirm(c, "%s", replacePlan(s, claim.Name)); err != nil {

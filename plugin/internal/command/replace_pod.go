@@ -51,13 +51,13 @@ func (s *scene) podToReplace(ctx context.Context, name string) (*corev1.Pod, str
 	if err != nil {
 		return nil, "", err
 	}
-	byName := map[string]*corev1.Pod{}
-	for i := range pods {
-		byName[pods[i].Name] = &pods[i]
-	}
-	pod := byName[name]
+	named := byName(pods)
+	pod := named[name]
 	if pod == nil || pod.DeletionTimestamp != nil {
 		return nil, "", fmt.Errorf("member %s has no Pod any more, or it is terminating: the operator replaces it by itself", name)
+	}
+	if err := s.errOtherDown(named, name); err != nil {
+		return nil, "", err
 	}
 	voters, left := 0, 0
 	for _, m := range s.cluster.Status.MemberDetails {
@@ -65,14 +65,9 @@ func (s *scene) podToReplace(ctx context.Context, name string) (*corev1.Pod, str
 			continue
 		}
 		voters++
-		if m.Name == name {
-			continue
+		if m.Name != name {
+			left++
 		}
-		other := byName[m.Name]
-		if other == nil || other.DeletionTimestamp != nil || !kube.IsReady(other) {
-			return nil, "", fmt.Errorf("the Pod of member %s is not ready: %s has no volume, and is replaced only while all other members are healthy", m.Name, name)
-		}
-		left++
 	}
 	if quorum := voters/2 + 1; left < quorum {
 		return nil, "", fmt.Errorf("without %s, which has no volume, %s would lose its quorum of %d of %d members: restart all with %s restart %s, which adds a new member first",
@@ -84,6 +79,28 @@ func (s *scene) podToReplace(ctx context.Context, name string) (*corev1.Pod, str
 		plan += fmt.Sprintf("\nTo have the new member join first, cordon the node of this one instead, if the operator may read Nodes. All members are moved from it: kubectl cordon %s", pod.Spec.NodeName)
 	}
 	return pod, plan, nil
+}
+
+func byName(pods []corev1.Pod) map[string]*corev1.Pod {
+	named := map[string]*corev1.Pod{}
+	for i := range pods {
+		named[pods[i].Name] = &pods[i]
+	}
+	return named
+}
+
+// errOtherDown returns an error if another voter than this member is not ready: its data would exist on
+// one member fewer, or the quorum would be lost.
+func (s *scene) errOtherDown(pods map[string]*corev1.Pod, name string) error {
+	for _, m := range s.cluster.Status.MemberDetails {
+		if m.Role != v1beta2.MemberVoter || m.Name == name {
+			continue
+		}
+		if other := pods[m.Name]; other == nil || other.DeletionTimestamp != nil || !kube.IsReady(other) {
+			return fmt.Errorf("the Pod of member %s is not ready: %s is replaced only while all other members are healthy", m.Name, name)
+		}
+	}
+	return nil
 }
 
 // spare says how many members more can be lost.

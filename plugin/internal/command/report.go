@@ -117,7 +117,7 @@ func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, et
 	for i := range seen.Operators {
 		note("an operator's Pod", archive.AddObject("operators/"+seen.Operators[i].Name+".yaml", &seen.Operators[i]))
 	}
-	events, err := eventsOf(ctx, s)
+	events, _, err := eventsOf(ctx, s) // what is missing is said above
 	note("events", err)
 	text := &bytes.Buffer{}
 	note("events", screen.EventTable(events, a.Now()).Print(text, screen.Wide))
@@ -175,14 +175,15 @@ func addLogs(ctx context.Context, read ReadLog, archive *bugreport.Archive, fold
 	defer cancel()
 	lines := int64(reportLines)
 	restarted := false
+	container := mainContainer(p)
 	for _, status := range p.Status.ContainerStatuses {
-		restarted = restarted || status.RestartCount > 0
+		restarted = restarted || status.Name == container && status.RestartCount > 0
 	}
 	for _, previous := range []bool{false, true} {
 		if previous && !restarted {
 			continue
 		}
-		stream, err := read(ctx, p.Namespace, p.Name, &corev1.PodLogOptions{TailLines: &lines, Previous: previous})
+		stream, err := read(ctx, p.Namespace, p.Name, &corev1.PodLogOptions{Container: container, TailLines: &lines, Previous: previous})
 		if err != nil {
 			return err
 		}

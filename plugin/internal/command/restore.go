@@ -30,10 +30,7 @@ etcd's own hash. With --start-etcd it also rebuilds the database and starts etcd
 that runs no member, so that it takes no disk from them; --any-node permits all nodes. No cluster
 is touched.`,
 		examples("verify hourly", "verify hourly --start-etcd", "verify hourly --start-etcd --any-node", "verify hourly -o json"), func(cmd *cobra.Command, args []string) error {
-			f, err := screen.ParseFormat(o.value)
-			if err != nil {
-				return err
-			}
+			f := o.format
 			if startEtcd = startEtcd || etcdVersion != ""; anyNode && !startEtcd {
 				return errors.New("--any-node is for --start-etcd: without it the check runs on any node")
 			}
@@ -76,7 +73,7 @@ is touched.`,
 				return waited
 			}
 			r.APIVersion, r.Kind, r.ManagedFields = v1beta2.GroupVersion.String(), "EtcdRestore", nil
-			return errors.Join(waited, screen.Print(a.Out, f, r, func() error { a.showVerified(r); return nil }))
+			return errors.Join(waited, a.print(o, r, func(screen.Format) error { a.showVerified(r); return nil }))
 		}, cobra.ExactArgs(1))
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -159,10 +156,11 @@ func hasBegun(r *v1beta2.EtcdRestore) func() bool {
 
 // target are the flags that say what is restored.
 type target struct {
-	from, entry, time, as string
-	revision              int64
-	prefixes              []string
-	template              template
+	from, entry, into string
+	time              moment
+	revision          int64
+	prefixes          []string
+	template          template
 
 	// isGone says that the EtcdCluster does not exist; created is the one that is described to be
 	// created, nil if none is.
@@ -173,18 +171,27 @@ type target struct {
 func (a *App) restore() *cobra.Command {
 	var w waiting
 	var c confirmation
-	var t target
+	t := target{time: moment{now: a.Now}}
 	cmd := a.of("restore CLUSTER", "Restore a cluster from a backup, in place or as a new one",
 		`Restore a cluster from a backup, by an EtcdRestore: in place, so that its data is replaced, or with
---as beside it, as a new cluster. The snapshot is checked and rebuilt before any member is stopped.
+--into as a new cluster, while the other one stays as it is. The snapshot is checked and rebuilt before any member is stopped.
 Where the EtcdCluster is gone, it is created: with the spec of a manifest (--template), or a minimal
 one (--size and --version).`,
-		examples("restore example", "restore example --as example-copy", "restore example --to-time 10m", "restore example --from hourly --to-revision 48210",
+		examples("restore example", "restore example --into example-copy", "restore example --to-time 10m", "restore example --from hourly --to-revision 48210",
 			"restore example --template example.yaml", "restore example --size 3 --version 3.6.16"),
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if t.template.file == fromStdin && !c.yes {
 				return errors.New("--template - reads the manifest from the standard input, so that you cannot be asked there: add --yes")
+			}
+			switch {
+			case t.revision != 0 && t.time.at != nil:
+				return errors.New("set only one of --to-revision and --to-time")
+			case t.revision < 0 || t.template.size < 0:
+				return errors.New("set --to-revision and --size to 1 or more")
+			}
+			if err := t.template.read(a.In); err != nil {
+				return err
 			}
 			s, err := a.openToRestore(ctx, args[0], &t)
 			if err != nil {
@@ -207,7 +214,7 @@ one (--size and --version).`,
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, s.Access, name, r) }); err != nil || !w.wait {
 				return err
 			}
-			fmt.Fprintf(a.Out, "EtcdCluster %s/%s is restored, and has all its members.\n", s.Namespace, cmp.Or(t.as, s.cluster.Name))
+			fmt.Fprintf(a.Out, "EtcdCluster %s/%s is restored, and has all its members.\n", s.Namespace, cmp.Or(t.into, s.cluster.Name))
 			if x := r.Status.Restored; x != nil {
 				fmt.Fprintf(a.Out, "It has %d keys as they were at revision %d.\n", x.TotalKeys, x.Revision)
 			}
@@ -219,8 +226,8 @@ one (--size and --version).`,
 	f.StringVar(&t.from, "from", "", "the EtcdBackup; default: the one with the newest good backup of the cluster")
 	f.StringVar(&t.entry, "entry", "", "which of its backups, as kubectl etcd backups shows it; default: the one that fits")
 	f.Int64Var(&t.revision, "to-revision", 0, "restore every key as it was at this revision")
-	f.StringVar(&t.time, "to-time", "", "restore every key as it was then: a time such as 2026-03-01T12:00:00Z, or how long ago, such as 10m; needs an archive")
-	f.StringVar(&t.as, "as", "", "create a new EtcdCluster of this name, and leave the other as it is")
+	f.Var(&t.time, "to-time", "restore every key as it was then: a time such as 2026-03-01T12:00:00Z, or how long ago, such as 10m; needs an archive")
+	f.StringVar(&t.into, "into", "", "create a new EtcdCluster with this name, and do not change the other one")
 	f.StringArrayVar(&t.prefixes, "prefix", nil, "restore only the keys under this prefix, to a new cluster; can be repeated")
 	t.template.addTo(cmd)
 	complete(cmd, "from", a.backupNames)
@@ -237,17 +244,12 @@ one (--size and --version).`,
 // restoreOf is the EtcdRestore that the flags ask for, and what it will do.
 func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdRestore, string, error) {
 	switch {
-	case t.revision != 0 && t.time != "":
-		return nil, "", errors.New("set only one of --to-revision and --to-time")
-	case len(t.prefixes) > 0 && t.as == "" && !t.isGone:
-		return nil, "", errors.New("--prefix restores to a new cluster only: set --as NAME")
-	case t.as == s.cluster.Name && !t.isGone:
-		return nil, "", fmt.Errorf("--as %s is the cluster itself: remove --as to restore it in place, or set another name", t.as)
+	case len(t.prefixes) > 0 && t.into == "" && !t.isGone:
+		return nil, "", errors.New("--prefix restores to a new cluster only: set --into NAME")
+	case t.into == s.cluster.Name && !t.isGone:
+		return nil, "", fmt.Errorf("--into %s is the cluster itself: remove --into to restore it in place, or set another name", t.into)
 	}
-	at, err := a.parseTime(t.time)
-	if err != nil {
-		return nil, "", err
-	}
+	at := t.time.at
 	b, err := chooseBackup(ctx, s, t.from, at != nil)
 	if err != nil {
 		return nil, "", err
@@ -282,7 +284,7 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 	case t.revision != 0:
 		what += fmt.Sprintf(", as of revision %d", t.revision)
 	}
-	makesNew, warning := t.as != "" || t.isGone, ""
+	makesNew, warning := t.into != "" || t.isGone, ""
 	if source := kube.Source(b); source != "" && source != s.cluster.Name {
 		warning = fmt.Sprintf("EtcdBackup %s IS OF ANOTHER CLUSTER, EtcdCluster %s: ", b.Name, source)
 		if makesNew {
@@ -292,7 +294,7 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 		}
 	}
 	if makesNew {
-		r.Name, r.Spec.Target = cmp.Or(t.as, s.cluster.Name), v1beta2.TargetNew
+		r.Name, r.Spec.Target = cmp.Or(t.into, s.cluster.Name), v1beta2.TargetNew
 		if err := errTaken(ctx, s, r.Name); err != nil {
 			return nil, "", err
 		}
@@ -317,20 +319,36 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 	return r, plan, nil
 }
 
-// parseTime reads a time, or how long ago it was.
-func (a *App) parseTime(text string) (*metav1.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
+// moment is the flag --to-time: a time, or how long ago it was.
+type moment struct {
+	now func() time.Time
+	at  *metav1.Time
+}
+
+// Set implements pflag.Value.
+func (m *moment) Set(text string) error {
 	if d, err := time.ParseDuration(text); err == nil {
-		return &metav1.Time{Time: a.Now().Add(-d.Abs()).UTC().Truncate(time.Second)}, nil
+		m.at = &metav1.Time{Time: m.now().Add(-d.Abs()).UTC().Truncate(time.Second)}
+		return nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return nil, fmt.Errorf("--to-time %s is no time: set one such as 2026-03-01T12:00:00Z, or how long ago, such as 10m", text)
+		return errors.New("it is not a time: set one such as 2026-03-01T12:00:00Z, or how long ago, such as 10m")
 	}
-	return &metav1.Time{Time: at}, nil
+	m.at = &metav1.Time{Time: at}
+	return nil
 }
+
+// String implements pflag.Value.
+func (m *moment) String() string {
+	if m.at == nil {
+		return ""
+	}
+	return m.at.UTC().Format(time.RFC3339)
+}
+
+// Type implements pflag.Value.
+func (m *moment) Type() string { return "string" }
 
 // chooseBackup is the EtcdBackup that is named, or the one whose newest good backup of the cluster
 // is the newest, of those with an archive where one is needed.

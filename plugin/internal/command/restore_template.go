@@ -29,6 +29,8 @@ type template struct {
 	file    string
 	size    int
 	version string
+	// created is the EtcdCluster that is described, without a name; nil if none is.
+	created *v1beta2.EtcdCluster
 }
 
 // fromStdin is the file that stands for the standard input.
@@ -36,7 +38,7 @@ const fromStdin = "-"
 
 func (t *template) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.file, "template", "", "create an EtcdCluster with the spec of this manifest, where the cluster is gone or with --as; -: of the standard input, with --yes")
+	f.StringVar(&t.file, "template", "", "create an EtcdCluster with the spec of this manifest, where the cluster is gone or with --into; -: of the standard input, with --yes")
 	f.IntVar(&t.size, "size", 0, "create one of so many members without volumes and TLS, where the cluster is gone; with --version")
 	f.StringVar(&t.version, "version", "", "the version of etcd, for --size: that of the backup, or its next minor")
 	_ = cmd.MarkFlagFilename("template", "yaml", "yml", "json")
@@ -46,23 +48,24 @@ func (t *template) addTo(cmd *cobra.Command) {
 // isMinimal reports whether it is described by a size and a version.
 func (t *template) isMinimal() bool { return t.size != 0 || t.version != "" }
 
-// read makes the EtcdCluster of that name; nil if no flag describes one.
-func (t *template) read(in io.Reader, namespace, name string) (*v1beta2.EtcdCluster, error) {
-	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+// read makes the EtcdCluster that the flags describe, if they do.
+func (t *template) read(in io.Reader) error {
+	c := &v1beta2.EtcdCluster{}
 	switch {
 	case t.file == "" && !t.isMinimal():
-		return nil, nil
+		return nil
 	case t.file != "" && t.isMinimal():
-		return nil, errors.New("set only one of --template, and --size with --version")
+		return errors.New("set only one of --template, and --size with --version")
 	case t.file == "" && (t.size == 0 || t.version == ""):
-		return nil, errors.New("set both --size and --version, such as --size 3 --version 3.6.16")
+		return errors.New("set both --size and --version, such as --size 3 --version 3.6.16")
 	case t.file == "":
 		c.Spec = v1beta2.ClusterSpec{Size: t.size, Version: strings.TrimPrefix(t.version, "v")}
-		return c, nil
+		t.created = c
+		return nil
 	}
 	manifest, err := t.manifest(in)
 	if err != nil {
-		return nil, fmt.Errorf("--template %s: %w", t.file, err)
+		return fmt.Errorf("--template %s: %w", t.file, err)
 	}
 	c.Spec, c.Labels, c.Annotations = manifest.Spec, manifest.Labels, manifest.Annotations
 	// The operators refuse what is theirs alone.
@@ -72,7 +75,8 @@ func (t *template) read(in io.Reader, namespace, name string) (*v1beta2.EtcdClus
 	maps.DeleteFunc(c.Labels, isOurs)
 	maps.DeleteFunc(c.Annotations, isOurs)
 	c.Spec.Paused = false // a restore waits until it is
-	return c, nil
+	t.created = c
+	return nil
 }
 
 // manifest is the EtcdCluster of the file. Other objects in it are passed over.
@@ -134,8 +138,8 @@ func (a *App) openToRestore(ctx context.Context, name string, t *target) (*scene
 		}
 		s = &scene{Access: access, cluster: &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: access.Namespace, Name: name}}}
 	}
-	if t.created, err = t.template.read(a.In, s.Namespace, name); err != nil {
-		return nil, err
+	if t.created = t.template.created; t.created != nil {
+		t.created.Namespace, t.created.Name = s.Namespace, name
 	}
 	switch {
 	case t.isGone && t.created == nil:
@@ -143,9 +147,9 @@ func (a *App) openToRestore(ctx context.Context, name string, t *target) (*scene
 	case t.isGone:
 		s.cluster = t.created
 	case t.template.isMinimal():
-		return nil, fmt.Errorf("%s exists: --size and --version are for one that is gone; set --as NAME, and --template FILE if the new one is to have another spec", s.title())
-	case t.created != nil && t.as == "":
-		return nil, fmt.Errorf("%s exists, and keeps its spec: remove --template, or set --as NAME to create another EtcdCluster", s.title())
+		return nil, fmt.Errorf("%s exists: --size and --version are for one that is gone; set --into NAME, and --template FILE if the new one is to have another spec", s.title())
+	case t.created != nil && t.into == "":
+		return nil, fmt.Errorf("%s exists, and keeps its spec: remove --template, or set --into NAME to create another EtcdCluster", s.title())
 	}
 	return s, nil
 }
@@ -237,10 +241,10 @@ func (t *target) createdNotes(ctx context.Context, s *scene, name string) []stri
 func errTaken(ctx context.Context, s *scene, name string) error {
 	key := client.ObjectKey{Namespace: s.Namespace, Name: name}
 	if err := s.Get(ctx, key, &v1beta2.EtcdCluster{}); err == nil {
-		return fmt.Errorf("EtcdCluster %s exists already: set --as to another name", name)
+		return fmt.Errorf("EtcdCluster %s exists already: set --into to another name", name)
 	}
 	if err := s.Get(ctx, key, &v1beta2.EtcdRestore{}); err == nil {
-		return fmt.Errorf("EtcdRestore %s exists already, and a new EtcdCluster has the name of its EtcdRestore: if that one is finished, kubectl delete etcdrs %s -n %s; else set --as to another name", name, name, s.Namespace)
+		return fmt.Errorf("EtcdRestore %s exists already, and a new EtcdCluster has the name of its EtcdRestore: if that one is finished, kubectl delete etcdrs %s -n %s; else set --into to another name", name, name, s.Namespace)
 	}
 	return nil
 }

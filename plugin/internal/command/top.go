@@ -31,8 +31,8 @@ func (a *App) top() *cobra.Command {
 		`Show which prefixes take the most space, and which are written to most. It reads the keys in pages
 from a follower's own copy, at a limited rate, and then watches the writes for a while.`,
 		examples("top example", "top example --depth 3 --prefix /registry/", "top example --for 1m --rate 1"), func(cmd *cobra.Command, args []string) error {
-			if depth < 1 || perSecond < 1 || page < 1 || show < 1 || limit < 0 {
-				return errors.New("set --depth, --show, --rate and --page to 1 or more, and --limit to 0 or more")
+			if depth < 1 || perSecond < 1 || page < 1 || show < 1 || limit < 0 || during < 0 {
+				return errors.New("set --depth, --show, --rate and --page to 1 or more, and --limit and --for to 0 or more")
 			}
 			open, err := a.reach(cmd.Context(), args[0])
 			if err != nil {
@@ -70,7 +70,7 @@ from a follower's own copy, at a limited rate, and then watches the writes for a
 	f.IntVar(&show, "show", 10, "how many prefixes are shown")
 	f.StringVar(&prefix, "prefix", "", "only keys under this prefix")
 	f.Int64Var(&limit, "limit", 1_000_000, "how many keys are read at most; 0: all")
-	f.Int64Var(&page, "page", 500, "how many keys are read at a time")
+	f.Int64Var(&page, "page", 500, "how many keys are read at a time at most: fewer if they are large")
 	f.IntVar(&perSecond, "rate", 8, "how many MiB of keys and values are read in a second")
 	f.DurationVar(&during, "for", 10*time.Second, "how long writes are watched; 0: not at all")
 	return cmd

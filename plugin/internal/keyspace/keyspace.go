@@ -124,7 +124,8 @@ func (s *Summary) sorted(by func(Prefix) int64) []Prefix {
 
 // Limits bound the load that a scan makes.
 type Limits struct {
-	// Page is how many keys one request asks for.
+	// Page is how many keys one request asks for at most. It asks for fewer if these are more than
+	// pageBytes.
 	Page int64
 	// Keys is how many are read at most; 0 for all.
 	Keys int64
@@ -132,24 +133,32 @@ type Limits struct {
 	BytesPerSecond int
 }
 
-// pageTimeout bounds one page.
-const pageTimeout = time.Minute
+// pageTimeout bounds one page. pageBytes is how large one should be: the member has it in its memory, and
+// other requests wait for the network meanwhile. firstPage is how many keys are read before anything is
+// known of their size: 32 of the largest that etcd takes by default are 48 MiB.
+const (
+	pageTimeout = time.Minute
+	pageBytes   = 4 << 20
+	firstPage   = 32
+)
 
 // Scan reads the keys under a prefix at one revision. progress is told how many there are so far.
-func (s *Summary) Scan(ctx context.Context, c *clientv3.Client, prefix string, l Limits, progress func(keys, total int64)) error {
+// An answer that is too large for the client is asked for again as a smaller page.
+func (s *Summary) Scan(ctx context.Context, c clientv3.KV, prefix string, l Limits, progress func(keys, total int64)) error {
 	limiter := rate.NewLimiter(rate.Limit(l.BytesPerSecond), l.BytesPerSecond)
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	if prefix == "" {
 		from, end = "\x00", "\x00"
 	}
-	for {
-		got, err := s.page(ctx, c, from, end, l.Page)
+	for page := min(l.Page, firstPage); ; {
+		got, err := s.page(ctx, c, from, end, page)
 		if errors.Is(err, rpctypes.ErrCompacted) {
 			s.Partial = fmt.Sprintf("etcd was compacted beyond revision %d meanwhile: read faster, with a higher --rate, or fewer keys, with --prefix", s.Revision)
 			return nil
 		}
-		if status.Code(err) == codes.ResourceExhausted {
-			return fmt.Errorf("read the keys from %q on: %d of them are too large for one answer, set a smaller --page: %w", from, l.Page, err)
+		if status.Code(err) == codes.ResourceExhausted && page > 1 {
+			page /= 2
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read the keys from %q on: %w", from, err)
@@ -168,6 +177,7 @@ func (s *Summary) Scan(ctx context.Context, c *clientv3.Client, prefix string, l
 			s.Partial = fmt.Sprintf("%d keys were read, and there are %d more: set a higher --limit, or --prefix", s.Total.Keys, left)
 			return nil
 		}
+		page = min(l.Page, 2*page, max(1, pageBytes/int64(max(1, read/len(got.Kvs)))))
 		from = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
 		for read > 0 { // a limiter gives no more than its burst at a time
 			n := min(read, l.BytesPerSecond)
@@ -179,7 +189,7 @@ func (s *Summary) Scan(ctx context.Context, c *clientv3.Client, prefix string, l
 	}
 }
 
-func (s *Summary) page(ctx context.Context, c *clientv3.Client, from, end string, limit int64) (*clientv3.GetResponse, error) {
+func (s *Summary) page(ctx context.Context, c clientv3.KV, from, end string, limit int64) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	return c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(limit), clientv3.WithSerializable(), clientv3.WithRev(s.Revision))

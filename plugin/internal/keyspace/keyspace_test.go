@@ -1,14 +1,19 @@
 package keyspace
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
@@ -118,5 +123,62 @@ func TestManyPrefixes(t *testing.T) {
 	}
 	if biggest := s.Biggest(); len(biggest) != maxPrefixes+1 || biggest[0].Prefix != others || biggest[0].Keys != 10 || s.Total.Keys != maxPrefixes+10 {
 		t.Errorf("%d prefixes of %d keys, the biggest %+v", len(biggest), s.Total.Keys, biggest[0])
+	}
+}
+
+// store is etcd with small values, and then large ones, for a client that takes answers up to a size.
+type store struct {
+	clientv3.KV
+	small, large int
+	// largest is the largest answer that was sent.
+	largest int
+}
+
+const largeValue, maxAnswer = 1 << 20, 16 << 20
+
+func (s *store) Get(_ context.Context, from string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	limit := int(clientv3.OpGet(from, options...).Limit())
+	got := &clientv3.GetResponse{Header: &etcdserverpb.ResponseHeader{Revision: 1}}
+	size := 0
+	for i := range s.small + s.large {
+		key := fmt.Sprintf("%06d", i)
+		if key < from {
+			continue
+		}
+		got.Count++
+		if len(got.Kvs) == limit {
+			got.More = true
+			continue
+		}
+		value := make([]byte, 10)
+		if i >= s.small {
+			value = make([]byte, largeValue)
+		}
+		got.Kvs = append(got.Kvs, &mvccpb.KeyValue{Key: []byte(key), Value: value})
+		size += len(key) + len(value)
+	}
+	if size > maxAnswer {
+		return nil, status.Error(codes.ResourceExhausted, "grpc: received message larger than max")
+	}
+	s.largest = max(s.largest, size)
+	return got, nil
+}
+
+// TestPagesAreBoundedBySize: after small values, large ones are read in fewer keys at a time.
+func TestPagesAreBoundedBySize(t *testing.T) {
+	kv := &store{small: 2000, large: 40}
+	s := NewSummary(2)
+	if err := s.Scan(t.Context(), kv, "", Limits{Page: 500, BytesPerSecond: 1 << 30}, func(int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Total.Keys, int64(2040); got != want {
+		t.Errorf("got %d keys, want %d", got, want)
+	}
+	if kv.largest > maxAnswer {
+		t.Errorf("the largest page has %d bytes, want at most %d", kv.largest, maxAnswer)
+	}
+	only := &store{large: 100}
+	if err := NewSummary(2).Scan(t.Context(), only, "", Limits{Page: 500, BytesPerSecond: 1 << 30}, func(int64, int64) {}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -45,17 +46,22 @@ const (
 	// openTimeout bounds the opening of one port-forward: the API server asks the kubelet, which
 	// answers within a second where it answers at all.
 	openTimeout = 15 * time.Second
-	// reopenPause is between two attempts to open one again that was lost.
-	reopenPause = 200 * time.Millisecond
+	// reopenPause is between two attempts to open one again that was lost. It doubles up to
+	// maxReopenPause: a member that restarts serves again within seconds.
+	reopenPause, maxReopenPause = 200 * time.Millisecond, 10 * time.Second
 	// watchPause is from the end of one watch of a Pod to the next, and getTimeout bounds the look at it.
 	watchPause, getTimeout = 5 * time.Second, 30 * time.Second
 	// dialTimeout bounds the first connection to etcd behind it.
 	dialTimeout = 10 * time.Second
-	// maxMessage is the largest answer that is taken: a page of [keyspace] with large values.
-	maxMessage = 256 << 20
+	// maxMessage is the largest answer that is taken: a page of [keyspace] that turned out larger than it
+	// aims at, or a single value. etcd takes requests of at most 1.5 MiB by default.
+	maxMessage = 16 << 20
 	// maxMetrics is how much of a member's metrics is read: etcd has some 100 KiB of them.
 	maxMetrics = 4 << 20
 )
+
+// ErrGone is wrapped by the error of a [Forward] to a Pod that does not exist, or has ended.
+var ErrGone = errors.New("the Pod is gone")
 
 // Forward opens a port-forward to a port of a Pod from a port of 127.0.0.1 (0: any), until Stop
 // is called.
@@ -135,6 +141,9 @@ type Tunnel struct {
 	Failed map[string]error
 
 	stops []func()
+	// left is how many members can still be reached. None ends when the last one is gone.
+	left atomic.Int32
+	none chan struct{}
 }
 
 // Open opens port-forwards to the Pods of a cluster, side by side. It succeeds if one of them
@@ -144,20 +153,27 @@ func Open(ctx context.Context, a *kube.Access, cluster *v1beta2.EtcdCluster, pod
 	if err != nil {
 		return nil, err
 	}
-	t := &Tunnel{Identity: identity, Failed: map[string]error{}}
+	t := &Tunnel{Identity: identity, Failed: map[string]error{}, none: make(chan struct{})}
+	t.left.Store(int32(len(pods)))
 	members, failures := make([]*Member, len(pods)), make([]error, len(pods))
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for i := range pods {
 		all.Go(func() {
 			m := &Member{Name: pods[i].Name, Host: member.Host(cluster, pods[i].Name)}
+			gone := sync.OnceFunc(func() {
+				if t.left.Add(-1) == 0 {
+					close(t.none)
+				}
+			})
 			for _, to := range []struct {
 				port int
 				at   *int
 			}{{member.ClientPort, &m.Port}, {member.MetricsPort, &m.MetricsPort}} {
-				local, stop, err := keep(ctx, forward, m.Name, to.port)
+				local, stop, err := keep(ctx, forward, m.Name, to.port, gone)
 				if err != nil {
 					failures[i] = err
+					gone()
 					return
 				}
 				*to.at = local
@@ -186,9 +202,23 @@ func Open(ctx context.Context, a *kube.Access, cluster *v1beta2.EtcdCluster, pod
 	return t, nil
 }
 
+// While returns a context that also ends, with a cause, when the Pods of all members are gone.
+func (t *Tunnel) While(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-t.none:
+			cancel(fmt.Errorf("no member can be reached any more: %w", ErrGone))
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // keep opens a port-forward, and again at the same local port when it is lost: client-go ends it when
-// one connection through it fails, such as one that etcd resets. Stop ends it.
-func keep(ctx context.Context, forward Forward, pod string, port int) (local int, stop func(), err error) {
+// one connection through it fails, such as one that etcd resets. Stop ends it. When the Pod is gone, it is
+// not opened again, and gone is called.
+func keep(ctx context.Context, forward Forward, pod string, port int, gone func()) (local int, stop func(), err error) {
 	p, err := forward(ctx, pod, 0, port)
 	if err != nil {
 		return 0, nil, err
@@ -205,14 +235,19 @@ func keep(ctx context.Context, forward Forward, pod string, port int) (local int
 				return
 			case <-p.Lost:
 			}
-			for ctx.Err() == nil {
-				if again, err := forward(ctx, pod, local, port); err == nil {
+			for pause := reopenPause; ctx.Err() == nil; pause = min(2*pause, maxReopenPause) {
+				again, err := forward(ctx, pod, local, port)
+				if err == nil {
 					p = again
 					break
 				}
+				if errors.Is(err, ErrGone) {
+					gone()
+					return
+				}
 				select {
 				case <-ctx.Done():
-				case <-time.After(reopenPause):
+				case <-time.After(pause):
 				}
 			}
 		}
@@ -371,7 +406,11 @@ func ByAPIServer(config *rest.Config, namespace string) (Forward, error) {
 		select {
 		case <-ready:
 		case err := <-failed:
-			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, cmp.Or(err, io.ErrUnexpectedEOF))
+			err = cmp.Or(err, io.ErrUnexpectedEOF)
+			if isGone(ctx, clients.CoreV1().Pods(namespace), pod) {
+				err = fmt.Errorf("%w: %w", ErrGone, err)
+			}
+			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, err)
 		case <-ctx.Done():
 			stop()
 			return nil, fmt.Errorf("forward a port to Pod %s: %w", pod, ctx.Err())
@@ -395,6 +434,12 @@ func ByAPIServer(config *rest.Config, namespace string) (Forward, error) {
 		}()
 		return &Port{Local: int(ports[0].Local), Lost: lost, Stop: stop}, nil
 	}, nil
+}
+
+// isGone reports whether a Pod does not exist, or its containers have ended for good.
+func isGone(ctx context.Context, pods typed.PodInterface, name string) bool {
+	p, err := pods.Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err) || err == nil && (p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded)
 }
 
 // ended waits until a Pod is deleted or its containers have ended: a port-forward to it stays open

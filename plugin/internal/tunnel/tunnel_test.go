@@ -3,8 +3,15 @@ package tunnel
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // opening is a call for a port-forward.
@@ -30,6 +37,7 @@ func TestLostPortForwards(t *testing.T) {
 		calls <- o
 		return o.port, nil
 	}
+	gone := false
 	next := func() opening {
 		select {
 		case o := <-calls:
@@ -39,7 +47,7 @@ func TestLostPortForwards(t *testing.T) {
 			return opening{}
 		}
 	}
-	local, stop, err := keep(t.Context(), forward, "pod", 2379)
+	local, stop, err := keep(t.Context(), forward, "pod", 2379, func() { gone = true })
 	if err != nil || local != 4242 {
 		t.Fatal(local, err)
 	}
@@ -59,8 +67,42 @@ func TestLostPortForwards(t *testing.T) {
 	if len(calls) > 0 {
 		t.Error("it is opened once more")
 	}
+	if gone {
+		t.Error("a Pod that does not answer is reported as gone")
+	}
 	fails = 1
-	if _, _, err := keep(t.Context(), forward, "pod", 2379); err == nil {
+	if _, _, err := keep(t.Context(), forward, "pod", 2379, func() { gone = true }); err == nil {
 		t.Error("a first port-forward that fails is no error")
+	}
+}
+
+// TestPodIsGone: a port-forward to a Pod that is gone is not tried again, and what waits for the members
+// ends with an error when none is left.
+func TestPodIsGone(t *testing.T) {
+	lost := make(chan struct{})
+	close(lost)
+	var calls atomic.Int32
+	forward := func(context.Context, string, int, int) (*Port, error) {
+		if calls.Add(1) > 2 {
+			return nil, fmt.Errorf("forward a port: %w", ErrGone)
+		}
+		return &Port{Local: 4242, Lost: lost, Stop: func() {}}, nil
+	}
+	pods := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "example-a"}}}
+	tunnel, err := Open(t.Context(), nil, &v1beta2.EtcdCluster{}, pods, forward)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline, end := context.WithTimeout(t.Context(), 10*time.Second)
+	defer end()
+	ctx, cancel := tunnel.While(deadline)
+	defer cancel()
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, ErrGone) {
+		t.Errorf("it ends with %v, want ErrGone", err)
+	}
+	tunnel.Close()
+	if got := calls.Load(); got > 4 {
+		t.Errorf("got %d port-forwards, want 2 and a last attempt of each", got)
 	}
 }
