@@ -1,5 +1,5 @@
-// Package bugreport packs what is known of a cluster into an archive for a bug report. It takes no
-// Secret, and leaves out what looks like one elsewhere.
+// Package bugreport packs what is known of a cluster into an archive for a bug report. It takes no Secret,
+// and the text of a field, flag or variable only if that is on a list of known ones.
 package bugreport
 
 import (
@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // Redacted stands for what was left out.
@@ -33,9 +36,10 @@ func New(w io.Writer, folder string, at time.Time) *Archive {
 	return &Archive{folder: folder, at: at, gz: gz, tar: tar.NewWriter(gz)}
 }
 
-// Add adds a file, without what looks like a password or a key.
-func (a *Archive) Add(name string, content []byte) error {
-	content = Clean(content)
+// Add adds a file of text, cleaned.
+func (a *Archive) Add(name string, content []byte) error { return a.write(name, Clean(content)) }
+
+func (a *Archive) write(name string, content []byte) error {
 	header := &tar.Header{Name: a.folder + "/" + name, Mode: 0o644, Size: int64(len(content)), ModTime: a.at}
 	if err := a.tar.WriteHeader(header); err != nil {
 		return err
@@ -50,7 +54,7 @@ func (a *Archive) AddObject(name string, o any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return a.Add(name, data)
+	return a.write(name, data)
 }
 
 // Close ends the archive.
@@ -61,24 +65,8 @@ func (a *Archive) Close() error {
 	return a.gz.Close()
 }
 
-var (
-	// privateKey is a key in PEM.
-	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`)
-	// userInfo is a password in a URL.
-	userInfo = regexp.MustCompile(`://[^/\s:@"]+:[^/\s@"]+@`)
-	// bearer is a token or a password, also as a field of JSON, or of JSON in a text of JSON.
-	bearer = regexp.MustCompile(`(?i)((?:bearer|(?:token|password)(?:\\?")?[=:]) *(?:\\?")?)[^\s",\\]+`)
-)
-
-// Clean leaves out keys, passwords in URLs, and tokens.
-func Clean(content []byte) []byte {
-	content = privateKey.ReplaceAll(content, []byte(Redacted))
-	content = userInfo.ReplaceAll(content, []byte("://"+Redacted+"@"))
-	return bearer.ReplaceAll(content, []byte("${1}"+Redacted))
-}
-
-// Marshal is an object as YAML, without the values of variables that are not etcd's own, and
-// without what Kubernetes notes for itself. A Secret is refused.
+// Marshal returns an object as YAML, with the texts of known fields and variables only, and without what
+// Kubernetes notes for itself. It returns an error for a Secret.
 func Marshal(o any) ([]byte, error) {
 	switch o.(type) {
 	case *corev1.Secret, corev1.Secret, *corev1.SecretList:
@@ -88,41 +76,91 @@ func Marshal(o any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	clean(object)
-	return yaml.Marshal(object)
+	return yaml.Marshal(clean("", object))
 }
 
-// clean removes from an object, however deep, what is not for others.
-func clean(v any) {
+// metadataOf lists the labels and annotations whose values may be in a report, by their names or by their
+// domains. Others may carry anything, for example for an injector of sidecars.
+var metadataOf = []string{
+	v1beta2.GroupName, v1beta2.LabelCluster, v1beta2.LabelRole, v1beta2.LabelBackup, v1beta2.LabelRestore,
+	"app", "app.kubernetes.io", "batch.kubernetes.io", "kubernetes.io", "topology.kubernetes.io",
+}
+
+// plainValue is a time, a duration or a quantity.
+var plainValue = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+Z$|^\d[\d.]*([numkMGTPE]|[KMGTPE]i|ms|[smhd%]|m0s|h0m0s)$`)
+
+// clean leaves out of an object, however deep, the text of each field that is not known.
+func clean(field string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		delete(v, "managedFields")
-		if annotations, ok := v["annotations"].(map[string]any); ok {
-			delete(annotations, corev1.LastAppliedConfigAnnotation)
+		if name, isVariable := v["name"].(string); isVariable && (field == "env" || field == "etcdEnv") && v["value"] != nil && !isKnownVariable(name) {
+			v["value"] = Redacted
 		}
 		for key, child := range v {
-			if list, ok := child.([]any); ok && (key == "env" || key == "etcdEnv") {
-				cleanVariables(list)
+			switch {
+			case slices.Contains([]string{"labels", "annotations", "matchLabels", "nodeSelector", "selector"}, field):
+				domain, _, _ := strings.Cut(key, "/")
+				text, isText := child.(string)
+				switch {
+				case !isText:
+					v[key] = clean(key, child)
+				case slices.Contains(metadataOf, domain):
+					v[key] = cleanText(text)
+				default:
+					v[key] = Redacted
+				}
+			case key == "value" && (field == "env" || field == "etcdEnv"):
+				v[key] = cleanText(fmt.Sprint(child))
+			case key == "key" && (field == "secretKeyRef" || field == "configMapKeyRef" || field == "tolerations"):
+			case key == "command" || key == "args":
+				v[key] = cleanArgs(child)
+			default:
+				v[key] = clean(key, child)
 			}
-			clean(child)
 		}
 	case []any:
-		for _, child := range v {
-			clean(child)
+		for i := range v {
+			v[i] = clean(field, v[i])
 		}
+	case string:
+		if v != "" && !isKnown(field) && !plainValue.MatchString(v) {
+			return Redacted
+		}
+		return cleanText(v)
 	}
+	return v
 }
 
-// cleanVariables keeps the values of etcd's own variables, and of Go's.
-func cleanVariables(list []any) {
-	for _, item := range list {
-		variable, ok := item.(map[string]any)
-		if !ok || variable["value"] == nil {
-			continue
+func cleanText(text string) string { return string(Clean([]byte(text))) }
+
+// isKnownVariable reports whether the value of a variable may be in a report: of etcd's own ones that are
+// known as flags, and of a few of Go and the operators.
+func isKnownVariable(name string) bool {
+	return strings.HasPrefix(name, "ETCD_") && isKnown(name) ||
+		slices.Contains([]string{"GOMEMLIMIT", "GOMAXPROCS", "GOGC", "POD_NAME", "POD_NAMESPACE", "WATCH_NAMESPACE"}, name)
+}
+
+// cleanArgs leaves out of a command line the values of flags that are not known, and what is neither a flag
+// nor a file.
+func cleanArgs(v any) any {
+	args, _ := v.([]any)
+	afterKnown := false
+	for i := range args {
+		text, _ := args[i].(string)
+		flag, _, hasValue := strings.Cut(text, "=")
+		name := strings.TrimLeft(flag, "-")
+		isFlag := name != flag && isKnown(name)
+		switch {
+		case isFlag, i == 0 && name == flag && !hasValue, afterKnown && name == flag:
+			args[i] = cleanText(text)
+		case strings.HasPrefix(flag, "--") && hasValue:
+			args[i] = flag + "=" + Redacted
+		case strings.HasPrefix(flag, "--"):
+		default:
+			args[i] = Redacted
 		}
-		name, _ := variable["name"].(string)
-		if !strings.HasPrefix(name, "ETCD_") && !strings.HasPrefix(name, "GO") {
-			variable["value"] = Redacted
-		}
+		afterKnown = isFlag && !hasValue
 	}
+	return args
 }

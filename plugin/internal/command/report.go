@@ -41,8 +41,9 @@ func (a *App) report() *cobra.Command {
 	cmd := a.of("report CLUSTER", "Pack what is known of a cluster into a file for a bug report",
 		`Pack what is known of a cluster into a tar.gz for a bug report: its screens, the custom resources,
 Pods, volumes, Services and events, and the logs of etcd and of the operators. No Secret is in it, and
-no value of etcd; keys in PEM, tokens, passwords in URLs and the values of variables that are not
-etcd's own are left out. Logs of slow requests name keys of etcd: look before you send it.`,
+no value of etcd. Texts of fields, flags and variables are in it only if they are on a list of known
+ones; keys in PEM, users in URLs, and what has the form of a token are left out. Logs of slow requests
+name keys of etcd: look before you send it.`,
 		examples("report example", "report example --file /tmp/example.tar.gz"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])
