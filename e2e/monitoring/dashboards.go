@@ -18,9 +18,15 @@ func namespaces(metric string) Variable {
 // Dashboards are those that are shipped.
 func Dashboards() []Dashboard { return []Dashboard{fleet(), cluster(), backups()} }
 
+// goodIfFalse are the conditions that need nobody's attention while they are False.
+const goodIfFalse = "CredentialsInvalid|CredentialsMissing|Degraded|KnownVulnerability|NameConflict|OrphanedPods|Paused|Recovering|SpaceLow|UnmanagedMembers|Upgrading|VersionUnsupported"
+
 func fleet() Dashboard {
-	conditions := `etcd_operator_cluster_condition{` + inSpace + `,condition=~"Available|CertificatesReady|Consistent|StorageResizing",status="False"} == 1
-or etcd_operator_cluster_condition{` + inSpace + `,condition!~"Available|CertificatesReady|Consistent|StorageResizing|Progressing|Scaling",status="True"} == 1`
+	// A condition is shown unless it is known to be good, so that a new one, or one that is Unknown, is shown.
+	conditions := `etcd_operator_cluster_condition{` + inSpace + `} == 1
+unless etcd_operator_cluster_condition{` + inSpace + `,condition=~"Available|BackedUp|CertificatesReady|Consistent|StorageResizing",status="True"}
+unless etcd_operator_cluster_condition{` + inSpace + `,condition=~"` + goodIfFalse + `",status="False"}
+unless etcd_operator_cluster_condition{` + inSpace + `,condition=~"Progressing|Scaling"}`
 	return Dashboard{
 		UID: "etcd-fleet", Title: "etcd: all clusters", Description: "The EtcdClusters and their operators. Begin here.",
 		Variables: []Variable{namespaces("etcd_operator_cluster_condition")},

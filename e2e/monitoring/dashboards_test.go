@@ -91,3 +91,35 @@ func TestLegendsNameLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsWrong: a condition is shown as wrong unless it is known to be good. One that is unknown to the
+// dashboard is shown with each status.
+func TestWhatIsWrong(t *testing.T) {
+	expr := ""
+	d := fleet()
+	for where, query := range d.Queries(some) {
+		if strings.Contains(where, "What is wrong") {
+			expr = query
+		}
+	}
+	if expr == "" {
+		t.Fatal("the panel has no query")
+	}
+	test := played{Name: "what is wrong", Interval: "1m", Expressions: []expected{{Expr: expr, EvalTime: "1m"}}}
+	for _, c := range []struct {
+		condition, status string
+		isShown           bool
+	}{
+		{"Available", "True", false}, {"Available", "False", true}, {"Available", "Unknown", true},
+		{"Degraded", "False", false}, {"Degraded", "True", true}, {"Degraded", "Unknown", true},
+		{"StorageResizing", "True", false}, {"Progressing", "True", false}, {"Scaling", "False", false},
+		{"Frobnicated", "True", true}, {"Frobnicated", "False", true}, {"Frobnicated", "Unknown", true},
+	} {
+		labels := fmt.Sprintf(`{condition="%s",name="%[1]s-%[2]s",namespace="some",reason="R",status="%[2]s"}`, c.condition, c.status)
+		test.InputSeries = append(test.InputSeries, input{"etcd_operator_cluster_condition" + labels, "1x5"})
+		if c.isShown {
+			test.Expressions[0].Samples = append(test.Expressions[0].Samples, sample{labels, 1})
+		}
+	}
+	play(t, write(t, "rules.yaml", []byte("groups: []\n")), "1m", test)
+}
