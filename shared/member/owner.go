@@ -20,6 +20,14 @@ func Owns(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	return IsRetained(claim) && claim.Labels[v1beta2.LabelOwner] == string(c.UID)
 }
 
+// IsInDoubt reports whether a volume may be the EtcdCluster's although Owns does not say so. Anyone who
+// can edit a PVC can change its owner references and labels, and only another controller's reference
+// says that the volume is not a member's. A restore marks the volumes that it has retired.
+func IsInDoubt(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
+	_, retired := claim.Labels[v1beta2.LabelRetiredBy]
+	return !retired && metav1.GetControllerOf(claim) == nil && !Owns(c, claim)
+}
+
 // IsRetained reports whether a volume is one that is not deleted with its EtcdCluster.
 func IsRetained(claim *corev1.PersistentVolumeClaim) bool {
 	return len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] != ""

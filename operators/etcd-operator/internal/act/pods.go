@@ -335,7 +335,7 @@ func (a *Actor) deleteClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *fa
 // noPod looks live whether no Pod has that name. One of the cluster's gets back the labels
 // that it may have lost.
 func (a *Actor) noPod(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
-	if err := a.noUnseenPod(ctx, c, name); err != nil {
+	if err := a.noUnseenPod(ctx, c, &facts.Observation{}, name); err != nil {
 		return err
 	}
 	_, err := a.livePod(ctx, c, name)

@@ -22,13 +22,21 @@ import (
 // The functions of this file find a member's Pod and claim by name, and put the labels
 // back that the operator owns. Nothing here is asked while all members are observed.
 
+// NoneUnseen is what is looked at before the data of a majority is reported as lost: then nothing is done
+// that would look for it. It returns ErrStale if a member has a Pod or a PVC that was not observed.
+func (a *Actor) NoneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	return a.noneUnseen(ctx, c, obs)
+}
+
 // noneUnseen reads live, by name, the Pods and claims of members that were not observed.
 // If one of them exists, a list does not show it: its labels are put back, and the cluster
 // is to be observed again. So no member counts as gone because a label is.
 func (a *Actor) noneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	for _, name := range knownNames(c, obs) {
 		if podNamed(obs, name) == nil {
-			if err := a.noUnseenPod(ctx, c, name); err != nil {
+			if err := a.noUnseenPod(ctx, c, obs, name); err != nil {
 				return err
 			}
 		}
@@ -71,14 +79,21 @@ func knownNames(c *v1beta2.EtcdCluster, obs *facts.Observation) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// isDoubtful reports whether the planner knows that a Pod or PVC of the name is in doubt.
+func isDoubtful(obs *facts.Observation, name string) bool {
+	return slices.ContainsFunc(obs.Doubtful, func(d facts.Doubtful) bool { return d.Name == name })
+}
+
 // noUnseenPod reads live a member's Pod that was not observed.
-func (a *Actor) noUnseenPod(ctx context.Context, c *v1beta2.EtcdCluster, name string) error {
+func (a *Actor) noUnseenPod(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, name string) error {
 	pod, err := a.livePod(ctx, c, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("read Pod %s: %w", name, err)
+	case refuses(NoDoubtfulPod, !isDoubtful(obs, name) && metav1.GetControllerOf(pod) == nil):
+		return fmt.Errorf("%w: %s", ErrStale, facts.DoubtfulPod(c.Namespace, name, c.Name, string(c.UID)).Advice)
 	case !metav1.IsControlledBy(pod, c):
 		return nil
 	}
@@ -109,6 +124,8 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	switch {
 	case retired:
 		return nil
+	case isDoubtful(obs, name):
+		return nil
 	case member.Owns(c, &claim):
 		if err := a.labelClaim(ctx, c, &claim); err != nil {
 			return err
@@ -116,10 +133,8 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		if refuses(NoUnseenClaim, true) {
 			return fmt.Errorf("%w: PVC %s exists and was not observed: lost labels are restored", ErrStale, name)
 		}
-	case refuses(NoNobodysClaim, len(claim.OwnerReferences) == 0 && claim.Labels[v1beta2.LabelOwner] == ""):
-		// Whose it is nobody can tell, and it may hold the member's data (S9, S12).
-		return fmt.Errorf("%w: PVC %s has neither an owner reference nor the label %s: if it is this cluster's, kubectl -n %s label pvc %s %s=%s, else delete it",
-			ErrStale, name, v1beta2.LabelOwner, c.Namespace, name, v1beta2.LabelOwner, c.UID)
+	case refuses(NoDoubtfulClaim, member.IsInDoubt(c, &claim)): // it may hold the member's data (S9, S12)
+		return fmt.Errorf("%w: %s", ErrStale, facts.DoubtfulPVC(c.Namespace, name, string(c.UID)).Advice)
 	}
 	return nil
 }
@@ -133,7 +148,7 @@ func (a *Actor) podLabels(ctx context.Context, c *v1beta2.EtcdCluster, found map
 		if found[name] {
 			continue
 		}
-		if err := a.noUnseenPod(ctx, c, name); !errors.Is(err, ErrStale) {
+		if err := a.noUnseenPod(ctx, c, &facts.Observation{}, name); !errors.Is(err, ErrStale) {
 			failed = append(failed, err)
 		}
 	}

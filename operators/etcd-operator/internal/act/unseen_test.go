@@ -128,15 +128,41 @@ func TestPodsGetTheirLabelsBackBesideAnyDecision(t *testing.T) {
 	}
 }
 
-// A volume whose owner nobody can tell is not taken over, and its member is not removed.
+// A PVC whose metadata was edited, and that no other controller owns, is not taken over, and its member is
+// not removed (S9). Nor is a survivor chosen (S13).
 func TestAVolumeWithoutAnOwner(t *testing.T) {
+	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "theirs", UID: "theirs"}
+	for name, edit := range map[string]func(*v1beta2.EtcdCluster, *corev1.PersistentVolumeClaim){
+		"nothing says whose it is": func(_ *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil },
+		"our label and a foreign reference": func(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) {
+			p.OwnerReferences, p.Labels[v1beta2.LabelOwner] = []metav1.OwnerReference{theirs}, string(c.UID)
+		},
+		"a foreign reference in place of ours": func(_ *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) {
+			p.OwnerReferences = []metav1.OwnerReference{theirs}
+		},
+		"our reference, which does not control it": func(_ *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) { p.OwnerReferences[0].Controller = nil },
+		"the label of another owner": func(_ *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) {
+			p.OwnerReferences, p.Labels[v1beta2.LabelOwner] = nil, "edited"
+		},
+	} {
+		for what, decided := range map[string]action.Action{
+			"its member is not removed": action.RemoveMember{ID: 2, Name: "x-a", Members: xbAndXA}, "no survivor is chosen": action.RecordSurvivor{},
+		} {
+			t.Run(name+": "+what, func(t *testing.T) { aVolumeWithoutAnOwner(t, edit, decided) })
+		}
+	}
+}
+
+func aVolumeWithoutAnOwner(t *testing.T, edit func(*v1beta2.EtcdCluster, *corev1.PersistentVolumeClaim), decided action.Action) {
 	b := newBench(t, withVolumes)
 	b.make(action.NewPod{Name: "x-b", Role: facts.Voter})
 	b.members("x-a", "x-b")
-	claim := b.claimed("x-a", func(p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil })
+	claim := b.claimed("x-a", func(p *corev1.PersistentVolumeClaim) { edit(b.cluster, p) })
 	before := claim.ResourceVersion
 	b.actor.Etcd = b.serves()
-	wantStale(t, "it may hold the member's data", b.act(b.observe(), action.RemoveMember{ID: 2, Name: "x-a", Members: xbAndXA}))
+	obs := b.observe()
+	obs.Doubtful = nil // a cache that lags does not show it
+	wantStale(t, "it may hold the member's data", b.act(obs, decided))
 	if b.live(claim).ResourceVersion != before {
 		t.Errorf("the volume was changed: %v", claim.Labels)
 	}

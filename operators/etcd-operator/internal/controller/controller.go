@@ -184,6 +184,13 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 			d = r.plan(*obs)
 		}
 	}
+	if d.Outcome == action.QuorumLost && d.Action == nil {
+		if err := r.Actor.NoneUnseen(ctx, c, obs); errors.Is(err, act.ErrStale) {
+			return r.reportStale(ctx, c, obs, d, err), err
+		} else if err != nil {
+			return c.Status, err
+		}
+	}
 	var failed error
 	if d.Action != nil {
 		failed = r.Actor.Act(ctx, c, obs, d.Action)

@@ -38,6 +38,9 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *fact
 		switch {
 		case !member.Owns(c, p):
 			others = append(others, p.Name)
+			if member.IsInDoubt(c, p) && (!member.IsRetained(p) || isMember(c, p.Name)) {
+				obs.Doubtful = append(obs.Doubtful, facts.DoubtfulPVC(c.Namespace, p.Name, string(c.UID)))
+			}
 			if member.IsRetained(p) {
 				obs.Retained = append(obs.Retained, facts.Retained{
 					Name: p.Name, UID: string(p.UID), Owner: p.Labels[v1beta2.LabelOwner], Deleting: p.DeletionTimestamp != nil, Version: p.Annotations[member.AnnotationVersion],

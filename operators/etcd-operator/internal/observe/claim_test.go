@@ -131,3 +131,54 @@ func TestExits(t *testing.T) {
 		t.Errorf("started again it is seen as %+v", seen)
 	}
 }
+
+// Only another controller or a restore says that an object with a member's name is not the member's (S9):
+// owner references and labels can be edited by anyone.
+func TestDoubtful(t *testing.T) {
+	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "theirs", UID: "theirs"}
+	for name, tc := range map[string]struct {
+		edit func(*metav1.ObjectMeta, string)
+		want bool
+	}{
+		"as it was created": {func(*metav1.ObjectMeta, string) {}, false},
+		"retained":          {func(m *metav1.ObjectMeta, uid string) { m.OwnerReferences, m.Labels[v1beta2.LabelOwner] = nil, uid }, false},
+		"retained, with a foreign reference": {func(m *metav1.ObjectMeta, uid string) {
+			m.OwnerReferences, m.Labels[v1beta2.LabelOwner] = []metav1.OwnerReference{theirs}, uid
+		}, true},
+		"a foreign reference in place of ours":     {func(m *metav1.ObjectMeta, _ string) { m.OwnerReferences = []metav1.OwnerReference{theirs} }, true},
+		"our reference, which does not control it": {func(m *metav1.ObjectMeta, _ string) { m.OwnerReferences[0].Controller = nil }, true},
+		"no reference and no label":                {func(m *metav1.ObjectMeta, _ string) { m.OwnerReferences = nil }, true},
+		"retained, as that of another EtcdCluster": {func(m *metav1.ObjectMeta, _ string) { m.OwnerReferences, m.Labels[v1beta2.LabelOwner] = nil, "edited" }, true},
+		"retired by a restore":                     {func(m *metav1.ObjectMeta, _ string) { m.OwnerReferences, m.Labels[v1beta2.LabelRetiredBy] = nil, "r" }, false},
+		"controlled by another":                    {func(m *metav1.ObjectMeta, _ string) { m.OwnerReferences[0].UID = "another" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.status(func(s *v1beta2.ClusterStatus) {
+				s.ClusterID, s.Bootstrap = "00000000000000c1", &v1beta2.BootstrapStatus{Member: "x-a", Token: "t"}
+				s.MemberDetails = []v1beta2.MemberDetail{{Name: "x-a"}, {Name: "x-b"}}
+			})
+			c := claim(b, "x-a", "")
+			tc.edit(&c.ObjectMeta, string(b.cluster.UID))
+			apiservertest.Create(t, b.client, c)
+			var want []facts.Doubtful
+			if tc.want {
+				want = append(want, facts.DoubtfulPVC(b.cluster.Namespace, "x-a", string(b.cluster.UID)))
+			}
+			isPods := c.Labels[v1beta2.LabelRetiredBy] == "" // no restore retires Pods
+			var doubtfulPod bool
+			b.pod("x-b", func(p *corev1.Pod) {
+				if isPods {
+					tc.edit(&p.ObjectMeta, string(b.cluster.UID))
+				}
+				doubtfulPod = metav1.GetControllerOf(p) == nil
+			})
+			if doubtfulPod {
+				want = append(want, facts.DoubtfulPod(b.cluster.Namespace, "x-b", "x", string(b.cluster.UID)))
+			}
+			if diff := cmp.Diff(want, b.observe().Doubtful); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -38,6 +38,9 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.
 	for i := range list.Items {
 		p := &list.Items[i]
 		switch {
+		case !metav1.IsControlledBy(p, c) && isInDoubt(c, p):
+			obs.Doubtful = append(obs.Doubtful, facts.DoubtfulPod(c.Namespace, p.Name, c.Name, string(c.UID)))
+			continue
 		case !metav1.IsControlledBy(p, c):
 			orphan(c, obs, p)
 			continue
@@ -52,6 +55,7 @@ func (o *Observer) pods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.
 	slices.Sort(obs.Conflicts)
 	slices.Sort(obs.Unowned)
 	slices.Sort(obs.Orphans)
+	slices.SortFunc(obs.Doubtful, func(a, b facts.Doubtful) int { return strings.Compare(a.Name, b.Name) })
 	obs.Pods = slices.Grow(obs.Pods, len(pods))
 	for _, p := range pods {
 		out := PodOf(c, p)

@@ -97,6 +97,7 @@ type (
 	Claim              = facts.Claim
 	Expansion          = facts.Expansion
 	Retained           = facts.Retained
+	Doubtful           = facts.Doubtful
 	Answer             = facts.Answer
 	Write              = facts.Write
 	Refusal            = facts.Refusal

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // The Observations of these tests are a healthy cluster, changed by a few words:
@@ -228,6 +229,20 @@ func (w *world) gone(names ...string) *world {
 
 // dead are members whose Pods, and volumes if they had any, do not exist.
 func (w *world) dead(names ...string) *world { return w.gone(names...).noClaim(names...) }
+
+// doubtful are members whose PVC does not say whose it is.
+func (w *world) doubtful(names ...string) *world {
+	for _, name := range names {
+		w.o.Doubtful = append(w.o.Doubtful, facts.DoubtfulPVC("ns", name, "1234"))
+	}
+	return w.noClaim(names...)
+}
+
+// doubtfulPod is a member whose Pod does not say whose it is.
+func (w *world) doubtfulPod(name string) *world {
+	w.o.Doubtful = append(w.o.Doubtful, facts.DoubtfulPod("ns", name, "example", "1234"))
+	return w.gone(name)
+}
 
 // wiped are members whose launchers find no data where there was some.
 func (w *world) wiped(names ...string) *world {

@@ -65,6 +65,12 @@ func TestChooseSurvivor(t *testing.T) {
 		"nobody unless a user wants it": {
 			reason: "writes may be lost", seen: lost().cluster(func(c *Cluster) { c.Survive = false }), because: "QuorumLost",
 		},
+		"nobody while the owner of a volume is in doubt": {
+			reason: "S13: it may hold more", seen: lost().doubtful("c"), because: "NoQuorum",
+		},
+		"nobody while the owner of another volume is in doubt": {
+			reason: "S13: it may be a member's of which no list tells", seen: lost().doubtful("f"), because: "QuorumLost",
+		},
 		"nobody at once": {
 			reason: "S13: the doubt must have time to show", seen: lost().cluster(func(c *Cluster) { c.QuorumLostSince = now.Add(-standTime + 1) }), because: "QuorumLost",
 		},

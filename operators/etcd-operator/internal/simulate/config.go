@@ -140,6 +140,8 @@ const (
 	// NoStart: it forgets when it was started, too, so that what the one before has begun counts as
 	// over.
 	NoStart
+	// IgnoreDoubt: the planner is not told of Pods and PVCs whose owner is in doubt.
+	IgnoreDoubt
 )
 
 func (c *Config) checks(invariant string) bool {

@@ -311,6 +311,9 @@ func (w *world) schedule(p *pod) {
 func (w *world) createPod(p *pod) {
 	p.uid, p.created, p.deleting, p.node, p.readyAt, p.defragmented, p.runningSince = w.uid(), w.now, never, -1, w.now, never, never
 	p.owner, p.revision = w.cluster.number, w.nextRevision()
+	if p.object != nil && isUnclear(p.object) {
+		p.owner = -1
+	}
 	w.pods = insert(w.pods, p, func(p *pod) string { return p.name })
 	for _, op := range w.operators { // a new list: copies of a world share it
 		op.orphans = slices.DeleteFunc(slices.Clone(op.orphans), func(name string) bool { return name == p.name })

@@ -41,6 +41,7 @@ func (w *world) settle() {
 			w.editVersion(w.finalVersion())
 		}
 		w.obeyAdvice()
+		w.clarify()
 		if i > 300 {
 			w.obey()
 			w.obeyExisted()

@@ -103,7 +103,11 @@ func (s *shipped) plan(o facts.Observation) plan.Decision {
 		s.compareObservation(&o)
 	}
 	o.Since = s.since(o.Since)
-	d := s.w.planner(o)
+	told := o
+	if s.w.cfg.has(IgnoreDoubt) {
+		told.Doubtful = nil
+	}
+	d := s.w.planner(told)
 	s.w.stats.Decisions++
 	if err := CheckDecision(o, d); err != nil {
 		s.w.fail(err.Invariant, "the operator decided %s: %s", describe(d), err.Message)

@@ -95,12 +95,6 @@ func giveAway(o *corev1.PersistentVolumeClaim) {
 	o.OwnerReferences = ownedByStranger()
 }
 
-// disown makes the volume nobody's.
-func disown(o *corev1.PersistentVolumeClaim) {
-	delete(o.Labels, v1beta2.LabelOwner)
-	o.OwnerReferences = nil
-}
-
 // unmark takes the mark of a survivor's seed from the volume.
 func unmark(o *corev1.PersistentVolumeClaim) {
 	delete(o.Annotations, v1beta2.AnnotationSurvivorPermit)
@@ -207,27 +201,6 @@ func giveAwayObserved(w *world, s *shipped) bool {
 			c.edit(giveAway)
 			return true
 		}
-	}
-	return false
-}
-
-// disownMembers takes the owner from a member's volume, and deletes the Pod: nobody can tell whose
-// it is. Once in a run, since only a person mends it.
-func disownMembers(w *world, _ *shipped) bool {
-	if w.main < 0 || w.intact(w.births[w.main].view) < countVoters(w.births[w.main].view) ||
-		slices.ContainsFunc(w.claims, func(c *claim) bool { return c.owner < 0 }) {
-		return false
-	}
-	for _, c := range w.claims {
-		if m := w.memberNamed(c.name); m == nil || m.Learner || !w.isMembers(c) || c.disk.data == nil {
-			continue
-		}
-		w.say("somebody takes the owner from volume %s, and deletes its Pod", c.name)
-		c.edit(disown)
-		if p := w.pod(c.name); p != nil {
-			w.loseRun(p)
-		}
-		return true
 	}
 	return false
 }

@@ -72,10 +72,11 @@ func (w *world) keepChild(key string, o client.Object) {
 	w.children[key] = o
 }
 
-// anyIntrusions are those that every run bears: what strangers own is collected, and nothing that
-// holds data is touched.
+// anyIntrusions are those that every run bears: what strangers own is collected, and a user corrects
+// what is unclear.
 var anyIntrusions = []intrusion{
 	takeChild("*v1.Service"), takeVolumesName(giveAway, nil), addStrangersVolume, annotatePod, findNode, permitNow, deleteHolder,
+	confuseVolume, confusePod,
 }
 
 // restoreNow is a user who creates an EtcdRestore while a call is under way; its operator asks for the

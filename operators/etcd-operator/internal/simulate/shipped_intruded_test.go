@@ -116,3 +116,43 @@ func TestShippedDoubt(t *testing.T) {
 		})
 	}
 }
+
+// TestShippedUnclear: a planner that ignores objects whose owner is in doubt removes a member whose volume
+// exists or whose etcd serves (S9), and chooses a survivor although a volume is left (S13).
+func TestShippedUnclear(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config func(*Config)
+		by     string
+	}{
+		"a volume":            {intruded(serving(true), 10, confuseVolume), "S9"},
+		"a Pod":               {intruded(serving(false), 10, confusePod), "S9"},
+		"a survivor's volume": {survivingOnVolumes(confuseVolume), "S13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range int64(100) {
+				cfg := meddledConfig(seed)
+				tc.config(&cfg)
+				cfg.Only, cfg.Planted = []string{tc.by}, []Bug{IgnoreDoubt}
+				w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil)
+				if w.broken == nil {
+					continue
+				}
+				t.Logf("seed %d: %s: %s", seed, w.broken.invariant, w.broken.message)
+				cfg.Planted = nil
+				if w := runShipped(t, cfg, seed, RandomFaults(cfg, seed), nil); w.broken != nil {
+					t.Errorf("seed %d breaks without it, too: %s: %s", seed, w.broken.invariant, w.broken.message)
+				}
+				return
+			}
+			t.Error("no run has shown it")
+		})
+	}
+}
+
+// serving has members, with volumes or without, to which little else happens.
+func serving(volumes bool) func(*Config) {
+	return func(c *Config) {
+		c.Kinds, c.Faults = []FaultKind{EditSize, LagPods, StallOperator, KillContainer}, 10
+		c.Persistent, c.Formed, c.Size, c.Nodes = volumes, true, max(3, c.Size), max(c.Nodes, 5, c.Size)
+	}
+}

@@ -144,6 +144,7 @@ func (s *shipped) checkRecorded(before *etcdCluster) {
 		if now.recovery != nil && (before.recovery == nil || before.recovery.Token != now.recovery.Token) {
 			s.checkHolders("a survivor is chosen")
 			s.checkHolderVolumes("a survivor is chosen")
+			s.checkDoubt("a survivor is chosen")
 		}
 	case action.AdoptSurvivor:
 		if now.clusterID == before.clusterID {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -262,12 +261,6 @@ func (s *shipped) checkEffect(call, name string, target *pod) {
 	}
 }
 
-// isNobodys reports whether a volume has no owner.
-func (s *shipped) isNobodys(name string) bool {
-	c := s.w.claim(name)
-	return c != nil && c.owner < 0 && metav1.GetControllerOf(c.object) == nil
-}
-
 // isOurs reports whether a volume is the EtcdCluster's.
 func (s *shipped) isOurs(name string) bool {
 	c := s.w.claim(name)
@@ -280,13 +273,13 @@ func (s *shipped) checkNames(call, invariant string) {
 	for _, f := range s.looks.found {
 		if name, isPod := strings.CutPrefix(f, "*v1.Pod "); isPod {
 			p := s.w.pod(name)
-			if p != nil && !s.w.left(p.object) && !slices.ContainsFunc(s.op.todo.seen.Pods, func(o facts.Pod) bool { return o.Name == name }) {
+			if p != nil && !s.w.left(p.object) && !isDoubtful(&s.op.todo.seen, name) && !slices.ContainsFunc(s.op.todo.seen.Pods, func(o facts.Pod) bool { return o.Name == name }) {
 				s.w.fail("S9", "%s, and Pod %s was found that was not observed", call, name)
 			}
 		}
 		name, isClaim := strings.CutPrefix(f, "*v1.PersistentVolumeClaim ")
 		isSame := func() bool { c := s.w.claim(name); return c != nil && c.uid == s.looks.volumes[name].uid } // not collected since
-		if isClaim && isSame() && !slices.Contains(s.looks.existing, name) && (s.isOurs(name) || s.isNobodys(name)) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
+		if isClaim && isSame() && !slices.Contains(s.looks.existing, name) && (s.isOurs(name) || isUnclear(s.w.claim(name).object)) && !isDoubtful(&s.op.todo.seen, name) && !slices.ContainsFunc(s.op.todo.seen.Claims, func(c facts.Claim) bool { return c.Name == name }) {
 			s.w.fail("S9", "%s, and volume %s was found that was not observed", call, name)
 		}
 	}

@@ -37,7 +37,10 @@ func (w *world) ships() bool { return len(w.operators) > 0 && w.operators[0].shi
 
 // set takes from a claim's object what the world goes by.
 func (c *claimObject) set(o *corev1.PersistentVolumeClaim) {
-	owner := o.Labels[v1beta2.LabelOwner]
+	owner := ""
+	if member.IsRetained(o) {
+		owner = o.Labels[v1beta2.LabelOwner]
+	}
 	if ref := metav1.GetControllerOf(o); ref != nil {
 		owner = string(ref.UID)
 	}

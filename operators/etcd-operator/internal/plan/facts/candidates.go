@@ -32,7 +32,7 @@ func (v *Losses) OutgrownPods() int {
 
 // LacksPod reports whether a volume that may be a member's is to get its Pod.
 func (v *Losses) LacksPod(c *Claim) bool {
-	if v.PodOf[c.Name] != nil || c.Deleting || v.IsOld(c.Name) || v.Cluster.IsStrayClaim(c) || c.Name == v.UnusedName() {
+	if v.PodOf[c.Name] != nil || v.DoubtOf[c.Name] != nil || c.Deleting || v.IsOld(c.Name) || v.Cluster.IsStrayClaim(c) || c.Name == v.UnusedName() {
 		return false
 	}
 	return !v.Sure || v.canHaveData(c.Name)

@@ -158,6 +158,8 @@ func (v *Objects) podDisruptionBlocker(m Member, isNext bool) string {
 	switch {
 	case !p.DeletingSince.IsZero():
 		return "its Pod is being deleted"
+	case p.Persistent && v.DoubtOf[m.Name] != nil:
+		return v.DoubtOf[m.Name].Advice
 	case p.Persistent && v.ClaimOf[m.Name] == nil:
 		return "its PVC is missing"
 	case !p.NodeLostSince.IsZero():

@@ -37,7 +37,8 @@ func (v *Losses) QuorumLost() string {
 // canAnyHoldData reports whether any Pod or volume may hold a member's data.
 func (v *Losses) canAnyHoldData() bool {
 	return slices.ContainsFunc(v.Pods, func(p Pod) bool { return !v.IsCandidate(&p) && !p.IsEmpty() }) ||
-		slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.PodOf[c.Name] == nil })
+		slices.ContainsFunc(v.Claims, func(c Claim) bool { return v.PodOf[c.Name] == nil }) ||
+		slices.ContainsFunc(v.Doubtful, func(c Doubtful) bool { return v.PodOf[c.Name] == nil })
 }
 
 // WhoIsMissing says of each member that is not healthy why it is not.
@@ -53,6 +54,11 @@ func (v *Losses) WhoIsMissing() string {
 		for i := range v.Pods {
 			p := &v.Pods[i]
 			said = append(said, p.Name+": "+v.Progress(p))
+		}
+		for _, d := range v.Doubtful {
+			if v.PodOf[d.Name] == nil {
+				said = append(said, d.Name+": "+d.Advice)
+			}
 		}
 	}
 	switch {
@@ -70,6 +76,9 @@ func (v *Losses) WhyUnhealthy(m Member) string {
 		return why
 	}
 	p := v.PodOf[m.Name]
+	if d := v.DoubtOf[m.Name]; d != nil && (p == nil || p.Finished || p.Node == "") {
+		return d.Advice
+	}
 	if p == nil {
 		if m.IsUnmanaged() {
 			return "the operator manages no Pod for it, so its health is unknown"
@@ -110,7 +119,7 @@ func (v *Losses) Loss(m Member) string {
 	switch {
 	case m.IsUnmanaged():
 		return "" // what runs there is not known
-	case p == nil && v.ClaimOf[m.Name] == nil:
+	case p == nil && v.hasNoClaim(m.Name):
 		return "its Pod and its data are gone"
 	case p == nil && m.Learner && !m.Started:
 		return "it never started and its Pod is gone"

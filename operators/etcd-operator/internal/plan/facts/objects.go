@@ -80,7 +80,7 @@ func (v *Objects) dataGone(m Member) bool {
 	case m.IsUnmanaged():
 		return false
 	case p == nil:
-		return v.ClaimOf[m.Name] == nil
+		return v.hasNoClaim(m.Name)
 	}
 	return v.HasEnded(p) || v.PVCMissing(p) || v.IsWiped(m, p)
 }
@@ -210,7 +210,7 @@ func (v *Objects) NodeLost(p *Pod) bool {
 
 // HasEnded reports whether a member's Pod has ended for good and its data with it.
 func (v *Objects) HasEnded(p *Pod) bool {
-	return p.Finished && (!p.Persistent || v.ClaimOf[p.Name] == nil)
+	return p.Finished && (!p.Persistent || v.hasNoClaim(p.Name))
 }
 
 // cacheLag is longer than a cache lags behind, so that what it does not show of an
@@ -220,7 +220,7 @@ const cacheLag = time.Minute
 // PVCMissing reports whether a Pod waits for a volume that does not exist: it was
 // deleted before the Pod was scheduled, and nobody recreates it.
 func (v *Objects) PVCMissing(p *Pod) bool {
-	return p.Persistent && p.Node == "" && v.ClaimOf[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
+	return p.Persistent && p.Node == "" && v.hasNoClaim(p.Name) && v.Now.Sub(p.Created) > cacheLag
 }
 
 // EmptyFor is for how long a launcher must have found no data before its disk counts as

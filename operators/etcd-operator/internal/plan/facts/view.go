@@ -57,6 +57,8 @@ type Objects struct {
 	// PodOf and ClaimOf have the Pods and Claims by name.
 	PodOf   map[string]*Pod
 	ClaimOf map[string]*Claim
+	// DoubtOf has the Doubtful by name.
+	DoubtOf map[string]*Doubtful
 	// Noted are the Rejections of effects that a rule has asked for.
 	Noted []*Rejection
 	// DeleteEmpty and DeleteIfDamaged are what texts ask the user to delete (see Decision).
@@ -77,6 +79,10 @@ func NewView(o Observation) *View {
 	}
 	for i := range o.Claims {
 		v.ClaimOf[o.Claims[i].Name] = &o.Claims[i]
+	}
+	v.DoubtOf = make(map[string]*Doubtful, len(o.Doubtful))
+	for i := range o.Doubtful {
+		v.DoubtOf[o.Doubtful[i].Name] = &o.Doubtful[i]
 	}
 	v.readList()
 	v.Foreign = v.countForeign()

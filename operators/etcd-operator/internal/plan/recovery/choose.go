@@ -64,6 +64,11 @@ func findHolders(v *facts.View) holders {
 			h.doubts = append(h.doubts, doubt{c.Name, fmt.Sprintf("PVC %s might hold data, and no Pod runs on it", c.Name)})
 		}
 	}
+	for _, d := range v.Doubtful {
+		if v.PodOf[d.Name] == nil {
+			h.doubts = append(h.doubts, doubt{d.Name, d.Advice})
+		}
+	}
 	return h
 }
 

@@ -99,6 +99,9 @@ func degraded(v *facts.View, s *step.Step) metav1.Condition {
 		}
 		return unhealthy(v, s, slices.ContainsFunc(v.Voters, isUnpulled), v1beta2.ClusterReasonMembersUnhealthy, whoIsUnhealthy(v))
 	}
+	if said := v.DoubtText(); said != "" {
+		return condition(v, kind, true, v1beta2.ClusterReasonMembersUnhealthy, said)
+	}
 	if c := consistency(v, s); c.Result == v1beta2.ResultNoMajority {
 		return condition(v, kind, true, string(c.Result), facts.NoMajorityText(c.Revision))
 	}

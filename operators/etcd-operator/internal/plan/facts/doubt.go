@@ -1,0 +1,49 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+)
+
+// Doubtful is what Plan needs of a Pod or PersistentVolumeClaim that may be a member's (see
+// Observation.Doubtful).
+type Doubtful struct {
+	// Name is also that of the member.
+	Name string
+	// Advice says what is wrong with its metadata, and how a person corrects it.
+	Advice string
+}
+
+// DoubtfulPVC is a PVC that may be a member's of the EtcdCluster of that uid. The patch makes it the
+// EtcdCluster's, whichever of its owner references and labels was changed.
+func DoubtfulPVC(namespace, name, uid string) Doubtful {
+	return Doubtful{name, fmt.Sprintf("PVC %s might hold a member's data, but its owner references and labels do not say whose it is: "+
+		`if it is this cluster's, kubectl -n %s patch pvc %s --type=merge -p '{"metadata":{"ownerReferences":null,"labels":{"%s":"%s"}}}', else delete it`,
+		name, namespace, name, v1beta2.LabelOwner, uid)}
+}
+
+// DoubtfulPod is a Pod that may be a member's of the EtcdCluster c of that uid.
+func DoubtfulPod(namespace, name, c, uid string) Doubtful {
+	return Doubtful{name, fmt.Sprintf("Pod %s might be a member's, but its owner references do not say whose it is: "+
+		`if it is this cluster's, kubectl -n %s patch pod %s --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"EtcdCluster","name":"%s","uid":"%s","controller":true}]}}', else delete it`,
+		name, namespace, name, v1beta2.GroupVersion, c, uid)}
+}
+
+// hasNoClaim reports whether nothing of that name can hold a member's data: no PVC exists, or another
+// controller owns it.
+func (v *Objects) hasNoClaim(name string) bool {
+	return v.ClaimOf[name] == nil && v.DoubtOf[name] == nil
+}
+
+// DoubtText says which members' Pods or PVCs are in doubt, and what to do; empty if none is.
+func (v *Members) DoubtText() string {
+	var said []string
+	for _, m := range v.List {
+		if d := v.DoubtOf[m.Name]; d != nil {
+			said = append(said, m.Name+": "+d.Advice)
+		}
+	}
+	return strings.Join(said, "; ")
+}
