@@ -74,6 +74,8 @@ type Reconciler struct {
 	replaced sync.Map
 	// growth is how full the databases were.
 	growth growth.Keeper
+	// sightings are since when the operator has seen what other machines date.
+	sightings sightings
 	// rejections holds what the API server has refused of each cluster.
 	rejections rejections
 }
@@ -84,22 +86,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var c v1beta2.EtcdCluster
 	if err := r.Client.Get(ctx, req.NamespacedName, &c); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Metrics.Forget(req.NamespacedName)
-			r.Comparisons.Forget(req.NamespacedName)
+			r.forget(req.NamespacedName)
 			r.unsure.Delete(req.NamespacedName)
-			r.stale.clear(req.NamespacedName)
-			r.replaced.Delete(req.NamespacedName)
-			r.growth.Forget(req.NamespacedName)
-			r.rejections.forget(req.NamespacedName)
-			r.Credentials.Forget(req.NamespacedName)
-			r.Certificates.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdCluster: %w", err)
 	}
 	if !operator.InScope(&c, r.ClusterWide) {
-		r.Metrics.Forget(req.NamespacedName)
-		r.rejections.forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if was, ok := r.replaced.Load(req.NamespacedName); ok && was == c.ResourceVersion {
@@ -114,6 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	r.sightings.correct(req.NamespacedName, &obs)
 	obs.Since = r.since(req.NamespacedName)
 	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
 	obs.Rejections = r.rejections.seen(&c, obs.Pods)
@@ -128,6 +123,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.Metrics.ComparisonDue(req.NamespacedName, obs.Cluster.ComparisonDue())
 	r.Metrics.Members(req.NamespacedName, report.Members(&obs))
 	return r.next(ctx, req.NamespacedName, d, err)
+}
+
+// forget drops all that is kept of an EtcdCluster that no longer exists, or has left the operator's scope: what
+// is known of it is old when it comes back. When one of our calls ended whose effect is unknown is kept, since
+// it may still land.
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.Metrics.Forget(key)
+	r.Comparisons.Forget(key)
+	r.stale.clear(key)
+	r.replaced.Delete(key)
+	r.growth.Forget(key)
+	r.sightings.forget(key)
+	r.rejections.forget(key)
+	r.Credentials.Forget(key)
+	r.Certificates.Forget(key)
 }
 
 func (r *Reconciler) reporter() report.Reporter { return report.Reporter{Events: r.Events} }

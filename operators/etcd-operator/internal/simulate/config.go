@@ -76,6 +76,8 @@ type Config struct {
 	TruthOnly bool
 	// Rejects has the API server reject something for good.
 	Rejects bool
+	// Clocks has the clocks of some nodes' kubelets wrong.
+	Clocks bool
 	// Compared has the shipped code compared with the model of it.
 	Compared bool
 	// Meddles is before how many of a hundred calls of the shipped operator something else

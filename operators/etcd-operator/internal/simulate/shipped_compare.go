@@ -112,11 +112,11 @@ func inOwnWords(o *facts.Observation) *facts.Observation {
 // notCompared is what the model has no part of, fills with names and words of its own, or keeps
 // otherwise: Comparison and Growth are of keepers beside the Observer, TLS runs and databases that
 // fill are not compared, and the times of roles and the reasons why nobody answers have no meaning to
-// the model.
+// the model. The times of other states are corrected by when the operator saw them first.
 var notCompared = map[reflect.Type][]string{
 	reflect.TypeFor[facts.Observation](): {"Now", "Since", "FreshNames", "FreshToken", "Comparison", "Growth", "ForeignBudget"},
 	reflect.TypeFor[facts.Cluster]():     {"Namespace", "PeerURLFormat", "LastStatus", "RootSecret", "Finalizers", "Consistency", "Maintenance"},
-	reflect.TypeFor[facts.Pod]():         {"IP", "Creating", "RoleSince"},
+	reflect.TypeFor[facts.Pod]():         {"IP", "Creating", "RoleSince", "Seen", "NodeLostSince", "DeletingSince", "UnreadySince", "RunningSince", "ReadySince"},
 	reflect.TypeFor[facts.Exit]():        {"Words"},
 	reflect.TypeFor[facts.Answer]():      {"Trouble", "Blocked", "Quota"},
 	reflect.TypeFor[facts.Claim]():       {"Refusal"},

@@ -148,10 +148,18 @@ func (w *world) keepStatus(st *v1beta2.ClusterStatus) {
 
 // podObject is a Pod as the API server has it, shared by all who read it.
 func (w *world) podObject(p *pod) *corev1.Pod {
-	return sharedOf(&w.shared.pods, p.uid).of(w, *p, func() *corev1.Pod { return newPodObject(p) })
+	return sharedOf(&w.shared.pods, p.uid).of(w, *p, func() *corev1.Pod { return newPodObject(p, w.clock(p.node)) })
 }
 
-func newPodObject(p *pod) *corev1.Pod {
+// clock is how far the clock of a node's kubelet is off.
+func (w *world) clock(node int) time.Duration {
+	if !w.cfg.Clocks || node < 0 {
+		return 0
+	}
+	return []time.Duration{-time.Hour, 0, 10 * time.Minute}[node%3]
+}
+
+func newPodObject(p *pod, clock time.Duration) *corev1.Pod {
 	o := &corev1.Pod{TypeMeta: p.object.TypeMeta, ObjectMeta: podMeta(p), Spec: p.object.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	condition := func(kind corev1.PodConditionType, is bool, message string, since time.Duration) {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Message: message, LastTransitionTime: timeAt(since)}
@@ -161,7 +169,7 @@ func newPodObject(p *pod) *corev1.Pod {
 		o.Status.Conditions = append(o.Status.Conditions, c)
 	}
 	condition(corev1.PodScheduled, p.node >= 0, p.unschedulable, p.created)
-	condition(corev1.PodReady, p.ready, "", p.readyAt)
+	condition(corev1.PodReady, p.ready, "", p.readyAt+clock)
 	if p.node >= 0 {
 		o.Spec.NodeName = nodeName(p.node)
 	}
@@ -175,7 +183,7 @@ func newPodObject(p *pod) *corev1.Pod {
 	switch reason, message, _ := strings.Cut(p.trouble, ": "); {
 	case p.runningSince != never:
 		o.Status.Phase = corev1.PodRunning
-		etcd.State.Running = &corev1.ContainerStateRunning{StartedAt: timeAt(p.runningSince)}
+		etcd.State.Running = &corev1.ContainerStateRunning{StartedAt: timeAt(p.runningSince + clock)}
 	case p.trouble != "":
 		etcd.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: message}
 	default:
@@ -224,7 +232,7 @@ func (w *world) nodeObject(name string) client.Object {
 		}
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
 		if n.lostSince != never {
-			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, timeAt(n.lostSince)
+			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, timeAt(n.lostSince+w.clock(i))
 		}
 		return sharedOf(&w.shared.nodes, name).of(w, nodeView{n.cordoned, n.lostSince}, func() *corev1.Node {
 			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: n.cordoned}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}}

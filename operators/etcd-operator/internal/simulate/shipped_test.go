@@ -126,7 +126,7 @@ func shippedConfig(seed int64) Config {
 	r := newRandom(uint64(seed), 19)
 	objects, etcd, meddled := r.chance(50), r.chance(50), r.chance(50)
 	if meddled || !objects && !etcd {
-		cfg.Meddles, cfg.Intrusions, cfg.Intrudes = 10, anyIntrusions, 5
+		cfg.Meddles, cfg.Intrusions, cfg.Intrudes, cfg.Clocks = 10, anyIntrusions, 5, true
 	}
 	cfg.play(objects, etcd)
 	return cfg

@@ -107,7 +107,7 @@ func (v *Losses) isUnusable(p *Pod) bool {
 // person has recreated it, and that volume may be bound to a node that is gone.
 func (v *Losses) isTiedToOldVolume(p *Pod) bool {
 	c := v.ClaimOf[p.Name]
-	return p.Persistent && p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.Created) && c != nil && p.Created.Sub(c.Created) > cacheLag
+	return p.Persistent && p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.existsSince()) && c != nil && p.Created.Sub(c.Created) > cacheLag
 }
 
 // LowLimitAge is how old a Pod that HasLowLimit gets before another one is tried: whatever
@@ -139,5 +139,5 @@ func LowLimitText(p *Pod) string {
 // isOnRetiredVolume reports whether a Pod runs on a volume that is not the cluster's: one that
 // a restore has retired.
 func (v *Objects) isOnRetiredVolume(p *Pod) bool {
-	return p.Persistent && v.ClaimOf[p.Name] == nil && v.Now.Sub(p.Created) > cacheLag
+	return p.Persistent && v.ClaimOf[p.Name] == nil && v.Now.Sub(p.existsSince()) > cacheLag
 }

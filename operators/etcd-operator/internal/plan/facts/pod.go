@@ -54,7 +54,9 @@ type Pod struct {
 	Role Role
 	// RoleSince is when it got its role; zero if it was made with it.
 	RoleSince time.Time
-	Created   time.Time
+	// Created is the API server's time. Seen is when the operator first saw the Pod: a loss counts from
+	// the later of the two (see existsSince).
+	Created, Seen time.Time
 	// DeletingSince is the time of the request to delete it; zero if there is none.
 	DeletingSince time.Time
 	// Finished is true when the Pod has failed or succeeded: it never runs again.
@@ -131,6 +133,15 @@ type Pod struct {
 	SurvivorPermit bool
 	// Answer is what the member said of itself.
 	Answer Answer
+}
+
+// existsSince is since when a Pod exists, by the API server's clock or by the operator's, whichever is
+// later: no loss counts from before the operator saw the Pod.
+func (p *Pod) existsSince() time.Time {
+	if p.Seen.After(p.Created) {
+		return p.Seen
+	}
+	return p.Created
 }
 
 // StartPermit is the one-shot permit to start etcd without data (S2). The launcher in

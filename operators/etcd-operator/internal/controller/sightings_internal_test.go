@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+)
+
+// What another machine dates counts from when the operator first saw it.
+func TestSightings(t *testing.T) {
+	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	const slow, fast = -time.Hour, time.Hour
+	at := func(d time.Duration) time.Time { return now.Add(d) }
+	for name, tc := range map[string]struct {
+		reason string
+		dated  func(time.Time) facts.Pod
+		clock  time.Duration
+		// first is the time after the first look, and later that a minute after.
+		first facts.Pod
+	}{
+		"a node that is lost, by a slow clock": {
+			reason: "S9: memberTimeout begins when the operator sees it",
+			dated:  func(t time.Time) facts.Pod { return facts.Pod{NodeLostSince: t} }, clock: slow, first: facts.Pod{NodeLostSince: now},
+		},
+		"a node that is lost, by a fast clock": {
+			reason: "it would be replaced an hour too late",
+			dated:  func(t time.Time) facts.Pod { return facts.Pod{NodeLostSince: t} }, clock: fast, first: facts.Pod{NodeLostSince: now},
+		},
+		"a Pod that is deleted, by a slow clock": {
+			reason: "S9", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: slow, first: facts.Pod{DeletingSince: now},
+		},
+		"a Pod that is deleted in a minute": {
+			reason: "it has that grace period", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: time.Minute, first: facts.Pod{DeletingSince: at(time.Minute)},
+		},
+		"a Pod that is not ready, by a slow clock": {
+			reason: "its data would count as damaged at once", dated: func(t time.Time) facts.Pod { return facts.Pod{UnreadySince: t} }, clock: slow, first: facts.Pod{UnreadySince: now},
+		},
+		"a Pod that is ready, by a fast clock": {
+			reason: "rolling changes would wait for an hour", dated: func(t time.Time) facts.Pod { return facts.Pod{ReadySince: t} }, clock: fast, first: facts.Pod{ReadySince: now},
+		},
+		"a Pod that is ready for long": {
+			reason: "an operator that starts does not wait for it", dated: func(t time.Time) facts.Pod { return facts.Pod{ReadySince: t} }, clock: slow, first: facts.Pod{ReadySince: at(slow)},
+		},
+		"a container that runs, by a fast clock": {
+			reason: "it would count as just started for an hour", dated: func(t time.Time) facts.Pod { return facts.Pod{RunningSince: t} }, clock: fast, first: facts.Pod{RunningSince: now},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s sightings
+			key := client.ObjectKey{Name: "x"}
+			tc.first.UID, tc.first.Seen = "u", now
+			for _, after := range []time.Duration{0, time.Minute} {
+				o := facts.Observation{Now: at(after), Pods: []facts.Pod{tc.dated(at(tc.clock))}}
+				o.Pods[0].UID = "u"
+				s.correct(key, &o)
+				if diff := cmp.Diff(tc.first, o.Pods[0]); diff != "" {
+					t.Errorf("%s after the first look: %s (-want +got):\n%s", after, tc.reason, diff)
+				}
+			}
+		})
+	}
+
+	t.Run("a state that ended and began again counts again", func(t *testing.T) {
+		var s sightings
+		for i, dated := range []time.Duration{slow, slow + time.Second} {
+			o := facts.Observation{Now: at(time.Duration(i) * time.Minute), Pods: []facts.Pod{{UID: "u", NodeLostSince: at(dated)}}}
+			s.correct(client.ObjectKey{}, &o)
+			if got := o.Pods[0].NodeLostSince; !got.Equal(o.Now) {
+				t.Errorf("look %d: lost since %s, want %s", i, got, o.Now)
+			}
+		}
+	})
+}
