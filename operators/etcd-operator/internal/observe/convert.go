@@ -59,9 +59,8 @@ func podOf(p *corev1.Pod) facts.Pod {
 		// The API server sets it to the time by which the Pod was to be gone.
 		out.DeletingSince = p.DeletionTimestamp.Time
 	}
-	if w := troubled(p); w != nil {
-		out.Trouble = conditiontext.Clip(strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
-		out.ImageUnavailable = waitingIsTrouble[w.Reason] == forImage
+	if w, image := troubled(p); w != nil {
+		out.Trouble, out.ImageUnavailable = conditiontext.Clip(strings.TrimSuffix(w.Reason+": "+w.Message, ": ")), image
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -243,14 +242,31 @@ var waitingIsTrouble = map[string]int{
 	"CrashLoopBackOff": forStart, "CreateContainerConfigError": forStart, "CreateContainerError": forStart, "RunContainerError": forStart,
 }
 
-// troubled is how a container waits that does not run; nil if all do, or soon will.
-func troubled(p *corev1.Pod) *corev1.ContainerStateWaiting {
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if w := s.State.Waiting; w != nil && waitingIsTrouble[w.Reason] != 0 {
-			return w
+// troubled returns what keeps etcd from running: its container's wait, or that of an init container that
+// must end, or start, first; nil if etcd runs or soon will. Other containers of the Pod, such as a sidecar
+// that somebody injected, say nothing about etcd. image is true if the image is one that the operator chose.
+func troubled(p *corev1.Pod) (w *corev1.ContainerStateWaiting, image bool) {
+	var etcd corev1.ContainerState
+	for _, s := range p.Status.ContainerStatuses {
+		if s.Name == member.ContainerEtcd {
+			etcd = s.State
 		}
 	}
-	return nil
+	isTrouble := func(w *corev1.ContainerStateWaiting) bool { return w != nil && waitingIsTrouble[w.Reason] != 0 }
+	switch {
+	case etcd.Running != nil || etcd.Terminated != nil:
+		return nil, false
+	case isTrouble(etcd.Waiting):
+		return etcd.Waiting, waitingIsTrouble[etcd.Waiting.Reason] == forImage
+	case etcd.Waiting != nil && etcd.Waiting.Reason != "PodInitializing":
+		return nil, false
+	}
+	for _, s := range p.Status.InitContainerStatuses {
+		if w := s.State.Waiting; isTrouble(w) {
+			return w, waitingIsTrouble[w.Reason] == forImage && (s.Name == member.ContainerLauncher || s.Name == survivor.Container)
+		}
+	}
+	return nil, false
 }
 
 // answerOf is what the planner needs of a member's answer.

@@ -89,8 +89,8 @@ func TestGrantsOfRestoredSeeds(t *testing.T) {
 
 // What the Pod says of itself that stands in its way.
 func TestTroubles(t *testing.T) {
-	waiting := func(reason, message string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	waiting := func(container, reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
 	}
 	for name, tc := range map[string]struct {
 		status func(*corev1.PodStatus)
@@ -98,19 +98,19 @@ func TestTroubles(t *testing.T) {
 	}{
 		"none": {func(*corev1.PodStatus) {}, facts.Pod{}},
 		"its containers are being made": {func(s *corev1.PodStatus) {
-			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ContainerCreating", "")}
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerEtcd, "ContainerCreating", "")}
 		}, facts.Pod{}},
 		"its init container runs": {func(s *corev1.PodStatus) {
-			s.ContainerStatuses = []corev1.ContainerStatus{waiting("PodInitializing", "")}
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerEtcd, "PodInitializing", "")}
 		}, facts.Pod{}},
 		"its image can't be pulled": {func(s *corev1.PodStatus) {
-			s.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "no such image")}
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerEtcd, "ImagePullBackOff", "no such image")}
 		}, facts.Pod{Trouble: "ImagePullBackOff: no such image", ImageUnavailable: true}},
 		"the launcher's can't be pulled": {func(s *corev1.PodStatus) {
-			s.InitContainerStatuses = []corev1.ContainerStatus{waiting("ErrImagePull", "")}
+			s.InitContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerLauncher, "ErrImagePull", "")}
 		}, facts.Pod{Trouble: "ErrImagePull", ImageUnavailable: true}},
 		"etcd crashes": {func(s *corev1.PodStatus) {
-			s.ContainerStatuses = []corev1.ContainerStatus{waiting("CrashLoopBackOff", "back-off 10s")}
+			s.ContainerStatuses = []corev1.ContainerStatus{waiting(member.ContainerEtcd, "CrashLoopBackOff", "back-off 10s")}
 		}, facts.Pod{Trouble: "CrashLoopBackOff: back-off 10s"}},
 		"it was evicted":    {func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, facts.Pod{Finished: true}},
 		"it has ended well": {func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded }, facts.Pod{Finished: true}},

@@ -67,10 +67,11 @@ type Pod struct {
 	// once the scheduler has tried.
 	Node          string
 	Unschedulable string
-	// Trouble says why the Pod's containers do not run, such as
-	// "ImagePullBackOff: …" or "CrashLoopBackOff: …"; empty if they do.
+	// Trouble says why etcd does not run, such as "ImagePullBackOff: …" or "CrashLoopBackOff: …": for the
+	// sake of its own container, or of an init container; empty if it does.
 	Trouble string
-	// ImageUnavailable is true while a container waits for its image.
+	// ImageUnavailable is true while the container, or an init container of the operator's, waits for its
+	// image.
 	ImageUnavailable bool
 	// Restarts is how often the etcd container has been restarted in this Pod, and
 	// LastExit how it ended last; zero if it has not. Looping is true while the kubelet
