@@ -2,7 +2,6 @@ package member
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,11 +17,16 @@ func Quota(p *corev1.Pod) int64 {
 		if c.Name != ContainerEtcd {
 			continue
 		}
-		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == EnvQuota })
-		if i < 0 {
+		var quota corev1.EnvVar // of several, the last one counts
+		for _, e := range c.Env {
+			if e.Name == EnvQuota {
+				quota = e
+			}
+		}
+		if quota.Value == "" && quota.ValueFrom == nil { // etcd takes an empty one for none
 			return defaultQuota
 		}
-		n, err := strconv.ParseInt(c.Env[i].Value, 10, 64)
+		n, err := strconv.ParseInt(quota.Value, 10, 64)
 		if err != nil || n < 0 {
 			return 0
 		}

@@ -3,6 +3,8 @@ package certificates
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -38,6 +40,9 @@ func (in *input) auto() (outcome, error) {
 		return outcome{state: in.state(nil, wrong)}, nil
 	}
 	if in.ca == nil {
+		if wrong := in.lostCA(); len(wrong) > 0 {
+			return outcome{state: in.state(nil, wrong)}, nil
+		}
 		w, err := in.establish()
 		return outcome{state: in.state(nil, nil), writes: []write{w}}, err
 	}
@@ -62,6 +67,26 @@ func (in *input) auto() (outcome, error) {
 		out.add(in.forget())
 	}
 	return out, nil
+}
+
+// lostCA is the problem of a cluster whose CA is lost with a Secret that it signed, while a member trusts it.
+// Members serve on the files that their kubelets keep, and would refuse what a new CA signs: the operator
+// would lock itself out, or members would refuse each other. With all Secrets left but the CA's, nothing has
+// to be signed until members trust both.
+func (in *input) lostCA() []problem {
+	var gone []string
+	for _, r := range []role{peer, server, operator} {
+		if in.kept[r] == nil {
+			gone = append(gone, secretOf(in.cluster, r))
+		}
+	}
+	i := slices.IndexFunc(in.pods, func(p pod) bool { return p.trust != "" })
+	if len(gone) == 0 || i < 0 {
+		return nil
+	}
+	ca := in.cluster.CATLSSecret()
+	return []problem{missing("Secret %s with the CA is gone, and so is %s: restore Secret %s from a backup; the operator creates no other CA, because Pod %s trusts only that one",
+		ca, strings.Join(gone, ", "), ca, in.pods[i].name)}
 }
 
 // establish makes the cluster's CA. If there were Secrets of another one, whose

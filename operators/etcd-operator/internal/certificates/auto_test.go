@@ -303,3 +303,70 @@ func TestNames(t *testing.T) {
 		t.Errorf("the member is %s", host)
 	}
 }
+
+// Without any Secret left, a new CA would be one that no running member trusts.
+func TestAutoLosesAllSecrets(t *testing.T) {
+	lost := func(t *testing.T) *input {
+		in := autoInput(t)
+		in.ca, in.kept = nil, map[role]*corev1.Secret{}
+		return in
+	}
+	for name, row := range map[string]struct {
+		reason string
+		in     func(*testing.T) *input
+		writes string
+		why    facts.CertificateProblem
+	}{
+		"members run": {reason: "they refuse what a new CA signs", in: lost, why: facts.CertificatesMissing},
+		"one Secret is left": {
+			reason: "what a new CA signs for the others is refused", why: facts.CertificatesMissing,
+			in: func(t *testing.T) *input {
+				in := lost(t)
+				in.kept[peer] = autoInput(t).kept[peer]
+				return in
+			},
+		},
+		"only the CA is restored": {
+			reason: "members trust what it signs", writes: allFour, why: facts.CertificatesPending,
+			in: func(t *testing.T) *input {
+				in := lost(t)
+				in.ca = autoInput(t).ca
+				return in
+			},
+		},
+		"only the CA is lost": {
+			reason: "it stays trusted until all members trust the new one", writes: "x-ca-tls",
+			in: func(t *testing.T) *input {
+				in := autoInput(t)
+				in.ca = nil
+				return in
+			},
+		},
+		"no member is left": {
+			reason: "there is nobody to be locked out by", writes: "x-ca-tls", why: facts.CertificatesPending,
+			in: func(t *testing.T) *input {
+				in := lost(t)
+				in.pods = nil
+				return in
+			},
+		},
+		"Pods wait for their first certificates": {
+			reason: "they trust no CA yet", writes: "x-ca-tls", why: facts.CertificatesPending,
+			in: func(t *testing.T) *input {
+				in := lost(t)
+				for i := range in.pods {
+					in.pods[i].trust = ""
+				}
+				return in
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := row.in(t)
+			state := in.outcome(t).state
+			if got := in.carryOut(t); got != row.writes || state.TLS.Problem != row.why {
+				t.Errorf("%s: wrote %q with problem %q (%s), want %q with %q", row.reason, got, state.TLS.Problem, state.TLS.Message, row.writes, row.why)
+			}
+		})
+	}
+}

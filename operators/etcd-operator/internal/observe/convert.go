@@ -78,11 +78,11 @@ func podOf(p *corev1.Pod) facts.Pod {
 		}
 		out.Repository, out.Version = splitImage(cmp.Or(p.Annotations[v1beta2.AnnotationImage], c.Image))
 		for _, e := range c.Env {
-			switch e.Name { // what is no number counts as none
-			case member.EnvMaxLearners:
+			switch e.Name {
+			case member.EnvMaxLearners: // what is no number counts as none
 				out.Learners, _ = strconv.Atoi(e.Value)
 			case member.EnvSnapshotCount:
-				out.SnapshotCount, _ = strconv.Atoi(e.Value)
+				out.SnapshotCount = snapshotCount(e)
 			}
 		}
 	}
@@ -108,6 +108,19 @@ func podOf(p *corev1.Pod) facts.Pod {
 		}
 	}
 	return out
+}
+
+// snapshotCount is the value of ETCD_SNAPSHOT_COUNT; facts.UnknownCount if it comes from another object, or
+// is a number in a form that only etcd reads. etcd takes an empty one for none.
+func snapshotCount(e corev1.EnvVar) int {
+	if e.ValueFrom == nil && e.Value == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(e.Value)
+	if err != nil || n < 0 {
+		return facts.UnknownCount
+	}
+	return n
 }
 
 // splitImage takes an image apart: what is before its tag, and the version that the tag

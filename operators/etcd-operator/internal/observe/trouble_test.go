@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -90,4 +91,25 @@ func isIn(s string, list []string) bool {
 		}
 	}
 	return false
+}
+
+// A count that comes from another object, or that only etcd can read, is unknown: it may be any number.
+func TestSnapshotCount(t *testing.T) {
+	from := &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "k"}}
+	for name, tc := range map[string]struct {
+		env  corev1.EnvVar
+		want int
+	}{
+		"not set":                  {corev1.EnvVar{Name: "OTHER", Value: "5"}, 0},
+		"empty":                    {corev1.EnvVar{Name: member.EnvSnapshotCount}, 0},
+		"a number":                 {corev1.EnvVar{Name: member.EnvSnapshotCount, Value: "5000"}, 5000},
+		"from another object":      {corev1.EnvVar{Name: member.EnvSnapshotCount, ValueFrom: from}, facts.UnknownCount},
+		"a number as Go writes it": {corev1.EnvVar{Name: member.EnvSnapshotCount, Value: "0x1_0000"}, facts.UnknownCount},
+		"of another variable":      {corev1.EnvVar{Name: member.EnvSnapshotCount, Value: "$(COUNT)"}, facts.UnknownCount},
+	} {
+		p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: member.ContainerEtcd, Env: []corev1.EnvVar{tc.env}}}}}
+		if got := observe.PodOf(p).SnapshotCount; got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
 }

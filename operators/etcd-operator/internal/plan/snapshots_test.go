@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
 // old35 is a healthy cluster that came from etcd 3.5 so many entries ago, and is to go to
@@ -27,6 +28,9 @@ func TestLogOf35IsLeftBehind(t *testing.T) {
 		},
 		"by each member's own count": {
 			reason: "its snapshots are further apart", seen: old35(snapshotCount+1).pod("b", slowSnapshots(snapshotCount+5)), do: advance(5), because: v1beta2.ClusterReasonWritingSnapshots,
+		},
+		"not while it is unknown when a member writes its next snapshot": {
+			reason: "ETCD_SNAPSHOT_COUNT comes from another object: 3.7 may panic on 3.5's log", seen: old35(snapshotCount+1).pod("b", slowSnapshots(facts.UnknownCount)), because: v1beta2.ClusterReasonWaitingForSnapshot,
 		},
 		"one that has not applied all": {
 			reason: "its snapshot is not written", seen: old35(snapshotCount+1).answer("c", func(a *Answer) { a.Applied-- }), because: v1beta2.ClusterReasonWritingSnapshots,

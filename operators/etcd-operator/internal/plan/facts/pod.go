@@ -124,7 +124,7 @@ type Pod struct {
 	// is set.
 	Learners int
 	// SnapshotCount is the ETCD_SNAPSHOT_COUNT that the Pod's etcd runs with; 0 if none is
-	// set.
+	// set, UnknownCount if it cannot be read.
 	SnapshotCount int
 	// StartPermit is the permit to start that is written on the Pod; nil if there is none.
 	StartPermit *StartPermit
@@ -135,6 +135,9 @@ type Pod struct {
 	// Answer is what the member said of itself.
 	Answer Answer
 }
+
+// UnknownCount is a SnapshotCount that cannot be read: it may be any number.
+const UnknownCount = -1
 
 // existsSince is since when a Pod exists, by the API server's clock or by the operator's, whichever is
 // later: no loss counts from before the operator saw the Pod.

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
@@ -39,12 +40,18 @@ func oldEntries(v *facts.View) uint64 {
 	var last uint64
 	for _, m := range v.Voters {
 		p := v.PodOf[m.Name]
+		if p.SnapshotCount == facts.UnknownCount {
+			return unknownIndex
+		}
 		if until := v.Cluster.VersionIndex + uint64(cmp.Or(p.SnapshotCount, SnapshotCount)); v.Answer(m).Applied <= until {
 			last = max(last, until+1)
 		}
 	}
 	return last
 }
+
+// unknownIndex is what oldEntries returns if it is unknown when a member writes its next snapshot.
+const unknownIndex = math.MaxUint64
 
 const (
 	// EntriesPerStep is how many entries are appended before the members are observed
@@ -58,6 +65,11 @@ const (
 // advancePastOldLog has raft's log grow to an index at which every member has written a snapshot
 // after what etcd 3.5 has left in it. No key is written, and the revision stays.
 func advancePastOldLog(v *facts.View, next string, index uint64) *step.Step {
+	if index == unknownIndex {
+		return step.Wait(step.Slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
+			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and when the next snapshot comes is unknown, because %s in spec.pod.etcdEnv has no plain number as its value; remove it, and set spec.etcd.snapshotCount if you need another number than %d",
+			next, "ETCD_SNAPSHOT_COUNT", SnapshotCount)).As(action.AwaitsUser).Explains(v1beta2.ConditionUpgrading)
+	}
 	lacking := index - min(index, v.Applied)
 	if lacking > MostEntries {
 		return step.Wait(step.Slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
