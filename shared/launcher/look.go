@@ -23,7 +23,7 @@ type Launcher struct {
 }
 
 // New is a launcher that has not looked yet. Of the options it takes Member, ClusterUID,
-// FormerClusterUIDs, Restore and Log.
+// FormerClusterUIDs, NewMember, Restore and Log.
 func New(o Options) Launcher { return Launcher{o: o} }
 
 // Look looks at the disk afresh and judges. If the Decision is to wait, it is to look again when
@@ -137,14 +137,22 @@ func (l *Launcher) identity(h Host) Identity {
 //
 // Data that nobody has marked is taken for the member's own: that of an earlier release,
 // and what a restore has made. So is that of the same member of a cluster whose volumes
-// were adopted (FormerClusterUIDs).
+// were adopted (FormerClusterUIDs). A new member has no data before its first permit is used: what it finds
+// then was on the volume before, as on a local volume that was not wiped.
 func (l *Launcher) refusal(h Host) (string, error) {
 	if l.o.ClusterUID == "" {
 		return "", nil
 	}
 	found, err := h.Owner()
-	if err != nil || found == nil {
+	if err != nil {
 		return "", err
+	}
+	if found == nil {
+		used, err := h.Used()
+		if err != nil || !l.o.NewMember || used > 0 {
+			return "", err
+		}
+		return fmt.Sprintf("the volume of this new member, %s, already holds data of another one", l.owner()), nil
 	}
 	if found.Member == l.o.Member.Name && (found.ClusterUID == l.o.ClusterUID || slices.Contains(l.o.FormerClusterUIDs, found.ClusterUID)) {
 		return "", nil

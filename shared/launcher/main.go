@@ -17,7 +17,7 @@ const usage = `usage:
   etcd-launcher run --data-dir=DIR --permit-file=FILE --used-file=FILE
       --listen=ADDR --name=NAME --peer-url=URL
        [--cluster-uid=UID] [--former-cluster-uid=UID]... [--pod-uid-file=FILE]
-       [--check-compactions] [--check-at-start]
+       [--new-member] [--check-compactions] [--check-at-start]
        [--longest-wait=DURATION]
        [--restore=NAMESPACE/NAME --restore-uid=UID --restore-permit-file=FILE]
        -- etcd FLAGS...
@@ -97,6 +97,7 @@ func ParseRun(args []string) (Options, error) {
 		o.FormerClusterUIDs = append(o.FormerClusterUIDs, uid)
 		return nil
 	})
+	fs.BoolVar(&o.NewMember, "new-member", false, "the member has not run before this Pod: refuse data that nothing marks as its own")
 	fs.StringVar(&o.PodUIDFile, "pod-uid-file", "", "downward API file of the Pod's uid")
 	fs.BoolVar(&o.Checks.Compactions, "check-compactions", false, "have etcd compare what members have compacted, by whatever name its version knows the setting")
 	fs.BoolVar(&o.Checks.AtStart, "check-at-start", false, "have etcd compare its data with that of others before it serves")

@@ -34,6 +34,8 @@ type Options struct {
 	ClusterUID string
 	// FormerClusterUIDs are those whose volumes this EtcdCluster has adopted.
 	FormerClusterUIDs []string
+	// NewMember is true for a member that has not run before its Pod was created.
+	NewMember bool
 	// PodUIDFile is the downward API file that holds the Pod's uid.
 	PodUIDFile string
 	// DataDir is etcd's --data-dir.

@@ -80,6 +80,8 @@ type Options struct {
 	// FormerOwners are the uids of the EtcdClusters whose volume the member's was, as
 	// [FormerOwners] tells them.
 	FormerOwners []string
+	// New is true if the member has not run before, so that its volume must be empty.
+	New bool
 	// Restore is set for the seed of a restore, whose Pod then has to mount the permit; nil
 	// for every other member.
 	Restore *launcher.Restore
@@ -257,6 +259,9 @@ func launcherCommand(c *v1beta2.EtcdCluster, o Options) []string {
 	}
 	for _, uid := range o.FormerOwners {
 		command = append(command, "--former-cluster-uid="+uid)
+	}
+	if o.New {
+		command = append(command, "--new-member")
 	}
 	if o.Restore != nil {
 		command = append(command, o.Restore.Flags()...)

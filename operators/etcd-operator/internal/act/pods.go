@@ -64,7 +64,7 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.
 	if err != nil {
 		return err
 	}
-	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role)}
+	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role), New: p.Role == facts.Joiner}
 	if p.StartPermit != nil {
 		o.StartPermit = permitOf(c, *p.StartPermit)
 	}

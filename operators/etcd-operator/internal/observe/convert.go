@@ -340,7 +340,7 @@ func launcherAnswer(s *launcher.State, p *corev1.Pod, clusterUID string) facts.A
 		return facts.Answer{Blocked: fmt.Sprintf("the launcher of another Pod answers at its address %s: that of member %.253s, Pod uid %.64s, EtcdCluster uid %.64s",
 			p.Status.PodIP, s.Member, s.PodUID, s.ClusterUID)}
 	case s.State == launcher.Refusing:
-		return facts.Answer{Blocked: fmt.Sprintf("its launcher does not start etcd: %.500s; give the member its own volume back, or delete Pod %s and its PVC to have it replaced",
+		return facts.Answer{Refusing: identified, Blocked: fmt.Sprintf("its launcher does not start etcd: %.500s; give the member its own volume back, or delete Pod %s and its PVC to have it replaced",
 			s.Message, p.Name)}
 	}
 	return facts.Answer{

@@ -43,6 +43,16 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 			reason: "a half-done add is finished, not repeated", seen: healthy(3).size(5).unstarted("d"),
 			do: create(joiners(1)...), because: "CreatingMembers",
 		},
+		"a joiner whose volume holds data waits for a while": {
+			reason: "each volume may hold some: Pods and PVCs must not be created over and over",
+			seen:   healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = now }), because: "AddingMember",
+		},
+		"a joiner whose volume holds data is replaced": {
+			reason: "it never joins", seen: healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = old }), do: create(joiners(1)...), because: "CreatingMembers",
+		},
+		"a joiner whose volume holds data is deleted once another one waits": {
+			reason: "S7: its Pod goes by uid, and its PVC after it", seen: healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = old }).size(3), do: discard("d"), because: "DeletingPod",
+		},
 		"a Pod that has ended is deleted before another one is created": {
 			reason: "it never joins, and they must not pile up", seen: healthy(3).size(4).joiner("d").finished("d"), do: discard("d"), because: "DeletingPod",
 		},
@@ -471,3 +481,6 @@ func TestPollIntervals(t *testing.T) {
 		}
 	}
 }
+
+// refusesData is what is heard of a launcher that finds data on a new member's volume.
+func refusesData(a *Answer) { *a = Answer{Refusing: true, Blocked: "its launcher does not start etcd"} }

@@ -118,7 +118,7 @@ var notCompared = map[reflect.Type][]string{
 	reflect.TypeFor[facts.Cluster]():     {"Namespace", "PeerURLFormat", "LastStatus", "RootSecret", "Finalizers", "Consistency", "Maintenance"},
 	reflect.TypeFor[facts.Pod]():         {"IP", "Creating", "RoleSince", "Seen", "NodeLostSince", "DeletingSince", "UnreadySince", "RunningSince", "ReadySince"},
 	reflect.TypeFor[facts.Exit]():        {"Words"},
-	reflect.TypeFor[facts.Answer]():      {"Trouble", "Blocked", "Quota"},
+	reflect.TypeFor[facts.Answer]():      {"Trouble", "Blocked", "Refusing", "Quota"},
 	reflect.TypeFor[facts.Claim]():       {"Refusal"},
 	reflect.TypeFor[facts.Rejection]():   {"Words"},
 	// Of a status that is written (see statusLikeness).

@@ -100,7 +100,13 @@ func (v *Losses) IsUnstarted(p *Pod) bool {
 // isUnusable reports whether a Pod that was to become a member is not to any more: it lacks its
 // volume, or finds no node for it, or the spec asks for another one. See HasLowLimit, too.
 func (v *Losses) isUnusable(p *Pod) bool {
-	return v.PVCMissing(p) || v.isOnRetiredVolume(p) || v.isTiedToOldVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+	return v.PVCMissing(p) || v.refusesData(p) || v.isOnRetiredVolume(p) || v.isTiedToOldVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
+}
+
+// refusesData reports whether the launcher of a Pod that was to join finds data on its volume, as on a local
+// volume that was not wiped. Another Pod on another volume is tried after a while: each may find the same.
+func (v *Objects) refusesData(p *Pod) bool {
+	return p.Answer.Refusing && v.Now.Sub(p.existsSince()) >= OldPodAge
 }
 
 // isTiedToOldVolume reports whether a Pod finds no node, and has the volume of an earlier Pod of its name: a
