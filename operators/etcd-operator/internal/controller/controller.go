@@ -194,14 +194,14 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 			d = r.plan(*obs)
 		}
 	}
+	var failed error
 	if d.Outcome == action.QuorumLost && d.Action == nil {
-		if err := r.Actor.NoneUnseen(ctx, c, obs); errors.Is(err, act.ErrStale) {
-			return r.reportStale(ctx, c, obs, d, err), err
-		} else if err != nil {
-			return c.Status, err
+		failed = r.Actor.NoneUnseen(ctx, c, obs)
+		if errors.Is(failed, act.ErrStale) {
+			status, _ := r.reportStale(ctx, c, obs, d, failed)
+			return status, failed
 		}
 	}
-	var failed error
 	if d.Action != nil {
 		failed = r.Actor.Act(ctx, c, obs, d.Action)
 		r.doubt(c, failed)

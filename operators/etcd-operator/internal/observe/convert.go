@@ -274,9 +274,11 @@ func troubled(p *corev1.Pod) (w *corev1.ContainerStateWaiting, image bool) {
 	case etcd.Waiting != nil && etcd.Waiting.Reason != "PodInitializing":
 		return nil, false
 	}
+	isRestores := p.Annotations[v1beta2.AnnotationRestore] != "" // whose agent has the image of its operator
 	for _, s := range p.Status.InitContainerStatuses {
 		if w := s.State.Waiting; isTrouble(w) {
-			return w, waitingIsTrouble[w.Reason] == forImage && (s.Name == member.ContainerLauncher || s.Name == survivor.Container)
+			isChosen := s.Name == member.ContainerLauncher || s.Name == survivor.Container || isRestores
+			return w, waitingIsTrouble[w.Reason] == forImage && isChosen
 		}
 	}
 	return nil, false

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/observe"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/member"
@@ -42,7 +43,7 @@ func TestWhatKeepsEtcdFromRunning(t *testing.T) {
 				// An init container that cannot start keeps etcd from starting.
 				isInit := container == ours || container == foreign || container == restartable
 				holdsBack := isInit && state.Waiting != nil && isIn(state.Waiting.Reason, broken) && (etcdIs == "waits for its start" || etcdIs == "is not reported")
-				got := observe.PodOf(p)
+				got := observe.PodOf(&v1beta2.EtcdCluster{}, p)
 				if (got.Trouble != "") != holdsBack {
 					t.Errorf("etcd %s, %s %s: trouble %q, want any: %t", etcdIs, container, stateIs, got.Trouble, holdsBack)
 				}
@@ -55,7 +56,7 @@ func TestWhatKeepsEtcdFromRunning(t *testing.T) {
 	for i, reason := range broken {
 		p := podWith(sidecar, running)
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: member.ContainerEtcd, State: waits(reason)})
-		if got := observe.PodOf(p); got.Trouble == "" || got.ImageUnavailable != (i < 4) {
+		if got := observe.PodOf(&v1beta2.EtcdCluster{}, p); got.Trouble == "" || got.ImageUnavailable != (i < 4) {
 			t.Errorf("etcd waits: %s: trouble %q, image unavailable %t", reason, got.Trouble, got.ImageUnavailable)
 		}
 	}
@@ -108,7 +109,7 @@ func TestSnapshotCount(t *testing.T) {
 		"of another variable":      {corev1.EnvVar{Name: member.EnvSnapshotCount, Value: "$(COUNT)"}, facts.UnknownCount},
 	} {
 		p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: member.ContainerEtcd, Env: []corev1.EnvVar{tc.env}}}}}
-		if got := observe.PodOf(p).SnapshotCount; got != tc.want {
+		if got := observe.PodOf(&v1beta2.EtcdCluster{}, p).SnapshotCount; got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}

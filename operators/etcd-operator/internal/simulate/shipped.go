@@ -49,10 +49,8 @@ type shipped struct {
 	looks looks
 	// mishap is what happens to the call before which it stands; numFaults for nothing.
 	mishap FaultKind
-	// likened is how this reconcile is compared with the model, and remembered what the one before
-	// has left.
-	likened    likened
-	remembered *remembered
+	// likened is how this reconcile is compared with the model.
+	likened likened
 	// fenceLook is its last live look at whether the EtcdCluster is fenced; spent once it has made
 	// a call that is none. calledAt is when it made the last one.
 	fenceLook fenceLook
@@ -120,7 +118,7 @@ func (s *shipped) plan(o facts.Observation) plan.Decision {
 	}
 	s.op.last, s.looks = d, looks{base: s.looks.base}
 	s.op.todo.seen, s.op.todo.decision, s.op.todo.asked = o, d, nil
-	if s.likened.undisturbed {
+	if s.likened.undisturbed && len(o.Rejections) == 0 {
 		s.likened.predicted, s.likened.fresh = s.predict(o, d), s.op.cluster.version == s.w.cluster.version
 	}
 	return d

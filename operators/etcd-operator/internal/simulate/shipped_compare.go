@@ -36,13 +36,6 @@ type likened struct {
 	fresh bool
 }
 
-// remembered is what the model remembers, after an undisturbed decision, of what the API server
-// refuses for the EtcdCluster of that number.
-type remembered struct {
-	number     int
-	rejections []facts.Rejection
-}
-
 // modelled is what the model observes in the place of the shipped code, but for the answers of
 // members.
 func (s *shipped) modelled() *facts.Observation {
@@ -56,11 +49,7 @@ func (s *shipped) compareObservation(o *facts.Observation) {
 	if m == nil { // no member was asked, so that nothing has happened since it began to look
 		m = s.modelled()
 	}
-	m.Rejections = o.Rejections
-	if r := s.remembered; r != nil && r.number == s.looks.base.number {
-		m.Rejections = facts.AcceptPods(r.rejections, o.Pods)
-	}
-	s.remembered = nil
+	m.Rejections = o.Rejections // which the model remembers in another way
 	for _, name := range o.Conflicts {
 		if strings.HasPrefix(name, "Service ") { // of which the model has none
 			m.Conflicts = append(m.Conflicts, name)
@@ -179,7 +168,6 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 	if d.Action != nil && (err == nil && !t.refused || errors.Is(err, errTaken)) {
 		op.rejections = action.Accept(op.rejections, d.Action)
 	}
-	s.remembered = &remembered{s.looks.base.number, op.rejections}
 	for _, p := range w.pods {
 		if s.w.pod(p.name) == nil { // the template that the model's are of is told by a variable
 			p.template = op.cluster.wantedTemplate()

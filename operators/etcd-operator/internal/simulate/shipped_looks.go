@@ -268,9 +268,14 @@ func (s *shipped) isOurs(name string) bool {
 }
 
 // checkNames: the cluster had Pods of those names that were observed, and no Pod or volume of a
-// member that was not.
+// member that was not. A member that returns under its own name takes no other's place.
 func (s *shipped) checkNames(call, invariant string) {
+	created, _ := s.op.todo.decision.Action.(action.CreatePods)
+	returns := len(created.Pods) > 0 && !slices.ContainsFunc(created.Pods, func(p action.NewPod) bool { return p.Role != facts.Returning })
 	for _, f := range s.looks.found {
+		if returns {
+			break
+		}
 		if name, isPod := strings.CutPrefix(f, "*v1.Pod "); isPod {
 			p := s.w.pod(name)
 			if p != nil && !s.w.left(p.object) && !isDoubtful(&s.op.todo.seen, name) && !slices.ContainsFunc(s.op.todo.seen.Pods, func(o facts.Pod) bool { return o.Name == name }) {

@@ -149,13 +149,15 @@ func (s *shipped) isInDoubt(c *claimObject) bool {
 	return member.IsInDoubt(s.w.object(&s.looks.base), c.object)
 }
 
-// checkDoubt: no survivor is chosen while a volume that may be a voter's was there at the last look.
+// checkDoubt: no survivor is chosen while a volume that may be a voter's was there at the last look, unless
+// the voter's Pod has answered: its data was compared then.
 func (s *shipped) checkDoubt(what string) {
 	if s.w.main < 0 {
 		return
 	}
 	for name, c := range s.looks.volumes {
-		if m := s.w.memberNamed(name); m != nil && !m.Learner && s.isInDoubt(&c) {
+		hasAnswered := slices.ContainsFunc(s.op.todo.seen.Pods, func(p facts.Pod) bool { return p.Name == name && p.Answer.Reached })
+		if m := s.w.memberNamed(name); m != nil && !m.Learner && !hasAnswered && s.isInDoubt(&c) {
 			s.w.fail("S13", "%s, and volume %s, whose owner is in doubt, exists", what, name)
 		}
 	}
