@@ -53,6 +53,7 @@ type AgentPod struct {
 	// The priority class of the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName is the name of a PriorityClass: set it to lower-case letters, digits, dashes and dots, such as low"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// The ServiceAccount of the Pod, for a cloud's workload identity. Default: default. No
@@ -60,6 +61,7 @@ type AgentPod struct {
 	// the right to create Pods, or the verb use or impersonate on that account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serviceAccountName is the name of a ServiceAccount of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-backups"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// The security context of the Pod. Default: that of the restricted Pod Security
@@ -82,5 +84,6 @@ type AgentEnv struct {
 	// Its value, as it is: $(NAME) is not replaced.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\x00-\\\\x1f\\\\x7f]*$')",message="value has a line break or another control character: remove it"
 	Value string `json:"value"`
 }

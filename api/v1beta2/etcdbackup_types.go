@@ -94,6 +94,7 @@ type BackupSpec struct {
 	// or the verb use or get on that Secret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="clientTLSSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-client-tls"
 	ClientTLSSecret string `json:"clientTLSSecret,omitempty"`
 
 	// The Secret with the password of a user that has etcd's role root, for a cluster on
@@ -278,7 +279,7 @@ type BackupVerification struct {
 	// Default: after each backup.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^\\\\s*((CRON_)?TZ=[-+_/A-Za-z0-9]+\\\\s+)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9A-Za-z,/-]+\\\\s+[*?0-9A-Za-z,/-]+)\\\\s*$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^ *((CRON_)?TZ=[-+_/A-Za-z0-9]+ +)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9A-Za-z,/-]+ +[*?0-9A-Za-z,/-]+) *$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
 	// The time limit of one verification, in seconds. Default 3600.
@@ -308,6 +309,7 @@ type BackupVerification struct {
 	// The priority class of the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName is the name of a PriorityClass: set it to lower-case letters, digits, dashes and dots, such as low"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
@@ -347,7 +349,7 @@ type BackupPolicy struct {
 	// backupIntervalInSecond.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^\\\\s*((CRON_)?TZ=[-+_/A-Za-z0-9]+\\\\s+)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9,/-]+\\\\s+[*?0-9A-Za-z,/-]+\\\\s+[*?0-9A-Za-z,/-]+)\\\\s*$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^ *((CRON_)?TZ=[-+_/A-Za-z0-9]+ +)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9A-Za-z,/-]+ +[*?0-9A-Za-z,/-]+) *$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
 	// How long backups of this path are kept, such as 168h; older ones of the same

@@ -67,7 +67,7 @@ type ClusterSpec struct {
 	// <repository>:v<version>. A change is rolled out to one member at a time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[@\\\\s]|:[^/]*$')",message="repository is an image without tag or digest, such as quay.io/coreos/etcd: set version to the tag"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_./:\\\\[\\\\]A-Za-z0-9]*$') && !self.matches(':[^/]*$')",message="repository is an image without tag or digest, such as quay.io/coreos/etcd: set version to the tag"
 	Repository string `json:"repository,omitempty"`
 
 	// The etcd version to run, such as 3.6.16, with or without a leading "v".
@@ -211,6 +211,8 @@ type PodPolicy struct {
 	// Ignored; accepted because manifests of coreos/etcd-operator have it. No busybox
 	// container runs.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_./:@A-Za-z0-9]*$')",message="busyboxImage is an image, such as busybox:1.37, and is ignored: remove it"
 	BusyboxImage string `json:"busyboxImage,omitempty"`
 
 	// The security context of the Pods. Default: that of the restricted Pod
@@ -238,11 +240,13 @@ type PodPolicy struct {
 	// The priority class of the Pods.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName is the name of a PriorityClass: set it to lower-case letters, digits, dashes and dots, such as low"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// The ServiceAccount of the Pods. Default: default. No token is mounted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serviceAccountName is the name of a ServiceAccount of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// The time that a member has to stop, in seconds. Default 30.
@@ -400,6 +404,7 @@ type MaintenancePolicy struct {
 	// for once. Default: never.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+_/*?,.=@ A-Za-z0-9]*$')",message="defragmentSchedule is not a cron expression: set it to one like 0 3 * * 0 or @daily"
 	DefragmentSchedule string `json:"defragmentSchedule,omitempty"`
 
 	// The percentage of free space in a member's database, 1 to 99, at or above which all
@@ -426,6 +431,7 @@ type MaintenancePolicy struct {
 	// to do. Default: once a day, at a time that depends on the cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+_/*?,.=@ A-Za-z0-9]*$')",message="consistencyCheck is not a cron expression: set it to one like 0 3 * * 0 or @daily, or to Never"
 	ConsistencyCheck string `json:"consistencyCheck,omitempty"`
 }
 

@@ -339,10 +339,12 @@ type BackupReference struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.size() > 0",message="name is empty: set it to the name of an EtcdBackup of this namespace"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="name is the name of an EtcdBackup of this namespace: set it to lower-case letters, digits, dashes and dots, such as nightly"
 	Name string `json:"name"`
 	// Which of its backups: the name of an entry of its status.history. Default: the
 	// newest good one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="entry is the name of an entry of status.history of the EtcdBackup: set it to lower-case letters, digits, dashes and dots, such as nightly-1"
 	Entry string `json:"entry,omitempty"`
 }

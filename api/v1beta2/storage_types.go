@@ -57,13 +57,14 @@ type S3Source struct {
 	// SDK finds credentials, by pod.serviceAccountName for example.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="awsSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as aws"
 	AWSSecret string `json:"awsSecret,omitempty"`
 
 	// The URL of the store, if it is not AWS' own, such as
 	// http://minio.default:9000. Without a scheme it is reached by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
@@ -114,6 +115,7 @@ type S3Source struct {
 	// The key for aws:kms. Default: AWS' own for S3.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.:/A-Za-z0-9]*$')",message="kmsKeyID is the id, alias or ARN of a key: set it to one like alias/backups, with letters, digits, dashes, underscores, dots, colons and slashes"
 	KMSKeyID string `json:"kmsKeyID,omitempty"`
 
 	// Tags of the objects that are stored, set when they are created. The operator adds
@@ -171,13 +173,14 @@ type ABSSource struct {
 	// then endpoint must be set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="absSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as azure"
 	ABSSecret string `json:"absSecret,omitempty"`
 
 	// The URL of the storage account, such as https://myaccount.blob.core.windows.net.
 	// Default: that of the account in absSecret. Without a scheme it is reached by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s]*)?$')",message="endpoint is not the URL of a storage account: set it to one like https://myaccount.blob.core.windows.net"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="endpoint is not the URL of a storage account: set it to one like https://myaccount.blob.core.windows.net"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
@@ -208,6 +211,7 @@ type GCSSource struct {
 	// access-token. Without it, the workload identity of pod.serviceAccountName is used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="gcpSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as google"
 	GCPSecret string `json:"gcpSecret,omitempty"`
 
 	// The URL of the store, without a path. Default: https://storage.googleapis.com. A store
@@ -247,6 +251,7 @@ type OSSSource struct {
 	// assumed (RRSA).
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="ossSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as oss"
 	OSSSecret string `json:"ossSecret,omitempty"`
 
 	// The URL of the store in the bucket's region, such as

@@ -72,6 +72,7 @@ type IssuedTLS struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self != 'root'",message="clientCommonName is for applications, and root is etcd's administrator: set the name of another etcd user"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.:@+/A-Za-z0-9]*$')",message="clientCommonName is the name of an etcd user: set it to letters, digits and any of - _ . : @ + /, such as app"
 	ClientCommonName *string `json:"clientCommonName,omitempty"`
 }
 
@@ -100,14 +101,17 @@ type CertManagerTLS struct {
 type IssuerReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="name is the name of an Issuer or ClusterIssuer: set it to lower-case letters, digits, dashes and dots, such as etcd-ca"
 	Name string `json:"name"`
 	// Issuer (default) or ClusterIssuer.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9]*$')",message="kind is the kind of an issuer: set Issuer or ClusterIssuer"
 	Kind string `json:"kind,omitempty"`
 	// Default cert-manager.io.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="group is the API group of an issuer: set it to one like cert-manager.io"
 	Group string `json:"group,omitempty"`
 }
 
@@ -125,6 +129,7 @@ type StaticTLS struct {
 	// members: etcd-client.crt, etcd-client.key, etcd-client-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="operatorSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-operator-tls"
 	OperatorSecret string `json:"operatorSecret,omitempty"`
 }
 
@@ -134,12 +139,14 @@ type MemberSecret struct {
 	// peer-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="peerSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-peer-tls"
 	PeerSecret string `json:"peerSecret,omitempty"`
 
 	// The Secret for the traffic with clients: server.crt, server.key,
 	// server-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serverSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-server-tls"
 	ServerSecret string `json:"serverSecret,omitempty"`
 }
 

@@ -1,0 +1,15 @@
+package crdtest
+
+import (
+	"testing"
+
+	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
+)
+
+// A text with a line break would begin a line of its own in a file that is generated from it.
+func TestTextsAreBounded(t *testing.T) {
+	admissiontest.AllRefused(t, "EtcdRestore", map[string]admissiontest.Mistake{
+		"backup": {Reason: "no EtcdBackup has such a name", Spec: `{` + inPlace + `, backupRef: {name: "a\nb"}}`, Field: "spec.backupRef.name", Message: "name is the name of an EtcdBackup of this namespace: set it to lower-case letters, digits, dashes and dots, such as nightly"},
+		"entry":  {Reason: "no entry has such a name", Spec: `{` + inPlace + `, backupRef: {name: a, entry: "a\nb"}}`, Field: "spec.backupRef.entry", Message: "entry is the name of an entry of status.history of the EtcdBackup: set it to lower-case letters, digits, dashes and dots, such as nightly-1"},
+	})
+}
