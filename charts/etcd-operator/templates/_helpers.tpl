@@ -50,6 +50,10 @@ The objects of a file of deploy/, changed as its kustomizations change them.
 {{- if $.keep -}}
 {{- $_ := set $o.metadata "annotations" (merge (dict "helm.sh/resource-policy" "keep") ($o.metadata.annotations | default dict)) -}}
 {{- end -}}
+{{- if and (eq $o.kind "ValidatingAdmissionPolicy") $root.Values.admission.allow -}}
+{{- $first := first $o.spec.variables -}}
+{{- if eq $first.name "allowed" -}}{{- $_ := set $first "expression" (printf "%s + %s" $first.expression (toRawJson $root.Values.admission.allow)) -}}{{- end -}}
+{{- end -}}
 {{- if and (hasSuffix "Role" $o.kind) (eq $o.metadata.name $root.Chart.Name) (($root.Values.rbac).certManager) -}}
 {{- range $root.Files.Get "files/rule.yaml" | fromYamlArray -}}
 {{- $_ := set $o "rules" (append $o.rules .value) -}}

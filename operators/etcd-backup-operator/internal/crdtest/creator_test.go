@@ -1,16 +1,24 @@
 package crdtest
 
 import (
+	"context"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/creator"
 )
 
 const operatorName = "etcd-backup-operator"
@@ -26,8 +34,6 @@ const (
 	byCertificate = `{etcdEndpoints: ["https://x:2379"], clientTLSSecret: web-tls, ` + toS3 + `}`
 	byClaim       = `{` + from + `, ` + toPV + `}`
 	byCopy        = `{` + from + `, ` + toS3 + `, copyTo: {storageType: PVC, pvc: {claimName: backups, path: etcd}}}`
-	byIdentity    = `{` + from + `, ` + toS3 + `, pod: {annotations: {"iam.amazonaws.com/role": admin}}}`
-	byLabel       = `{` + from + `, ` + toS3 + `, pod: {labels: {aadpodidbinding: admin}}}`
 	byAccount     = `{` + from + `, ` + toS3 + `, pod: {serviceAccountName: admin}}`
 )
 
@@ -56,14 +62,79 @@ func TestNobodyReachesMoreByAnEtcdBackup(t *testing.T) {
 		"a certificate":                 {byCertificate, []string{"spec.clientTLSSecret:", `resources: [secrets], resourceNames: [web-tls], verbs: [use]}`}},
 		"a volume":                      {byClaim, []string{"spec.pvc.claimName:", `resources: [persistentvolumeclaims], resourceNames: [backups], verbs: [use]}`}},
 		"a volume for copies":           {byCopy, []string{"spec.copyTo.pvc.claimName:", `resources: [persistentvolumeclaims], resourceNames: [backups], verbs: [use]}`}},
-		"an identity":                   {byIdentity, []string{"spec.pod:", "cannot choose the identity of a Pod by iam.amazonaws.com/role: remove it, or grant the right to create Pods in namespace " + namespace}},
-		"an identity by label":          {byLabel, []string{"cannot choose the identity of a Pod by aadpodidbinding"}},
 		"an account":                    {byAccount, []string{"spec.pod.serviceAccountName:", `resources: [serviceaccounts], resourceNames: [admin], verbs: [use]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := admissiontest.User(t, namespace, strings.ReplaceAll(strings.ToLower(name), " ", "-"), mayBackUp)
 			admissiontest.Denied(t, create(t, c, namespace, row.spec), row.want...)
 		})
+	}
+}
+
+// Settings of a Pod that injectors, Services, clouds, networks and schedulers read. The list is
+// of what is allowed, and is empty: an annotation that no version of the operator knows is
+// refused like the others.
+func TestSettingsOfPodsNeedTheRightToCreatePods(t *testing.T) {
+	namespace := enforced(t)
+	for name, row := range map[string]struct{ reason, settings, field string }{
+		"istio-inject": {"a sidecar sees what the Pod mounts", `annotations: {sidecar.istio.io/inject: "true"}`, "pod.annotations/sidecar.istio.io/inject"},
+		"istio-image":  {"an image of their choice", `annotations: {sidecar.istio.io/proxyImage: attacker.example.com/x}`, "pod.annotations/sidecar.istio.io/proxyImage"},
+		"istio-secret": {"any Secret", `annotations: {sidecar.istio.io/userVolume: '[{"name":"x","secret":{"secretName":"postgres"}}]'}`, "pod.annotations/sidecar.istio.io/userVolume"},
+		"linkerd":      {"an image of their choice", `annotations: {config.linkerd.io/proxy-image: attacker.example.com/x}`, "pod.annotations/config.linkerd.io/proxy-image"},
+		"dapr":         {"an image of their choice", `annotations: {dapr.io/sidecar-image: attacker.example.com/x}`, "pod.annotations/dapr.io/sidecar-image"},
+		"multus":       {"another network", `annotations: {k8s.v1.cni.cncf.io/networks: storage}`, "pod.annotations/k8s.v1.cni.cncf.io/networks"},
+		"kube2iam":     {"a cloud's identity", `annotations: {iam.amazonaws.com/role: admin}`, "pod.annotations/iam.amazonaws.com/role"},
+		"unknown":      {"an injector that does not exist yet", `annotations: {example.com/later: x}`, "pod.annotations/example.com/later"},
+		"identity":     {"a cloud's identity", `labels: {aadpodidbinding: admin}`, "pod.labels/aadpodidbinding"},
+		"selected":     {"a Service sends it the requests of others", `labels: {web: front}`, "pod.labels/web"},
+		"root":         {"Pod Security admission may allow it", `securityContext: {runAsUser: 0}`, "pod.securityContext"},
+		"node":         {"a node has an identity", `nodeSelector: {node-role.kubernetes.io/control-plane: ""}`, "pod.nodeSelector"},
+		"taint":        {"a node has an identity", `tolerations: [{operator: Exists}]`, "pod.tolerations"},
+		"affinity":     {"a node has an identity", `affinity: {nodeAffinity: {}}`, "pod.affinity"},
+		"priority":     {"it preempts Pods of others", `priorityClassName: high`, "pod.priorityClassName"},
+		"verification": {"its Pod has the account of the EtcdBackup", `}, verification: {nodeSelector: {a: b}`, "verification.nodeSelector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := `{` + from + `, ` + toS3 + `, pod: {` + row.settings + `}}`
+			c := admissiontest.User(t, namespace, name, mayBackUp)
+			admissiontest.Denied(t, create(t, c, namespace, spec), "spec."+row.field+": "+namespace+"-"+name+" cannot choose it: remove it, or grant the right to create Pods in namespace "+namespace)
+			c = admissiontest.User(t, namespace, "may-"+name, mayBackUp, mayCreatePods)
+			if err := create(t, c, namespace, spec); err != nil {
+				t.Errorf("%s, but whoever can create Pods was refused: %v", row.reason, err)
+			}
+		})
+	}
+}
+
+// Whoever installs the operator extends the list, as docs/tasks/permissions.md and the chart do.
+func TestInstallersAllowSettings(t *testing.T) {
+	namespace := enforced(t)
+	const list = `[] + ["pod.labels/team","pod.annotations/sidecar.istio.io/inject=false","pod.nodeSelector"]`
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/spec/variables/0/expression", "value": `+strconv.Quote(list)+`}]`))
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: creator.BackupPolicy}}
+	if err := apiservertest.Client(t).Patch(apiservertest.Context(t), policy, patch); err != nil {
+		t.Fatal(err)
+	}
+	c := admissiontest.User(t, namespace, "creator", mayBackUp)
+	pod := func(settings string) *unstructured.Unstructured {
+		return admissiontest.Object(t, "EtcdBackup", namespace, "", `{`+from+`, `+toS3+`, pod: {`+settings+`}}`)
+	}
+	allowed := pod(`labels: {team: a}, annotations: {sidecar.istio.io/inject: "false"}, nodeSelector: {pool: spare}`)
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = c.Create(ctx, allowed.DeepCopy())
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("what the list allows is refused: %v", last)
+	}
+	for name, settings := range map[string]string{
+		"another value": `annotations: {sidecar.istio.io/inject: "true"}`, "another label": `labels: {teams: a}`,
+		"another field": `tolerations: [{operator: Exists}]`, "one beside": `labels: {team: a, web: front}`,
+	} {
+		if err := c.Create(apiservertest.Context(t), pod(settings)); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
 	}
 }
 
@@ -93,8 +164,9 @@ func TestCreatorsMay(t *testing.T) {
 		"copies-by-pods":           {"a Pod mounts any claim", byCopy, []rbacv1.PolicyRule{mayCreatePods}},
 		"copies-by-use":            {"its owner lets them", byCopy, []rbacv1.PolicyRule{use("persistentvolumeclaims", "use", "backups")}},
 		"copies-by-update":         {"it is theirs", byCopy, []rbacv1.PolicyRule{use("persistentvolumeclaims", "update", "backups")}},
-		"other-annotations":        {"they reach nothing", `{` + from + `, ` + toS3 + `, pod: {annotations: {"sidecar.istio.io/inject": "false"}, labels: {team: a}}}`, nil},
-		"identity-by-pods":         {"a Pod has any annotation", byIdentity, []rbacv1.PolicyRule{mayCreatePods}},
+		"password-by-jobs":         {"whoever creates Jobs creates Pods", byPassword, []rbacv1.PolicyRule{admissiontest.Right("batch", "jobs", []string{"create"})}},
+		"plain-settings":           {"quotas bound resources, and env takes a few names", `{` + from + `, ` + toS3 + `, pod: {resources: {limits: {memory: 1Gi}}, env: [{name: NO_PROXY, value: x}], imagePullSecrets: [{name: x}]}}`, nil},
+		"empty-settings":           {"old clients send empty values", `{` + from + `, ` + toS3 + `, pod: {labels: {}, annotations: {}, nodeSelector: {}, tolerations: []}}`, nil},
 		"account-by-pods":          {"a Pod runs as any account", byAccount, []rbacv1.PolicyRule{mayCreatePods}},
 		"account-by-use":           {"its owner lets them", byAccount, []rbacv1.PolicyRule{use("serviceaccounts", "use", "admin")}},
 		"account-by-impersonation": {"they can act as it themselves", byAccount, []rbacv1.PolicyRule{use("serviceaccounts", "impersonate", "admin")}},

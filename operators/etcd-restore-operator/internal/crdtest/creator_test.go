@@ -39,6 +39,9 @@ func enforced(t *testing.T) (namespace string) {
 	namespace = apiservertest.Namespace(t)
 	nobody := admissiontest.User(t, namespace, "nobody", mayRestore)
 	admissiontest.Enforced(t, repoRoot, "etcd-restore-operator", nobody, admissiontest.Object(t, "EtcdRestore", namespace, "refused", byTemplate))
+	// The policy for templates takes effect on its own.
+	creator := admissiontest.User(t, namespace, "creator", mayRestore, mayCreateClusters)
+	admissiontest.Enforced(t, repoRoot, "etcd-restore-operator", creator, admissiontest.Object(t, "EtcdRestore", namespace, "refused", byTemplate))
 	return namespace
 }
 
@@ -62,7 +65,12 @@ func TestNobodyReachesMoreByAnEtcdRestore(t *testing.T) {
 		"of-its-own-name": {`{etcdCluster: {name: of-its-own-name}, ` + fromS3 + `}`, nil, []string{"replaces what EtcdCluster of-its-own-name holds"}},
 		"another":         {replacing, []rbacv1.PolicyRule{mayUpdate("update", "mine")}, []string{"EtcdCluster example", "cannot update"}},
 		"volume":          {byClaim, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pvc.claimName:", `resources: [persistentvolumeclaims], resourceNames: [backups], verbs: [use]}`}},
-		"identity":        {byIdentity, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pod:", "cannot choose the identity of a Pod by iam.amazonaws.com/role"}},
+		"identity":        {byIdentity, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pod.annotations/iam.amazonaws.com/role: ", "cannot choose it"}},
+		"unknown":         {`{verifyOnly: true, pod: {annotations: {example.com/later: x}}, ` + fromS3 + `}`, nil, []string{"spec.pod.annotations/example.com/later: "}},
+		"selected":        {`{verifyOnly: true, pod: {labels: {web: front}}, ` + fromS3 + `}`, nil, []string{"spec.pod.labels/web: "}},
+		"root":            {`{verifyOnly: true, pod: {securityContext: {runAsUser: 0}}, ` + fromS3 + `}`, nil, []string{"spec.pod.securityContext: "}},
+		"image":           {byTemplate, []rbacv1.PolicyRule{mayCreateClusters}, []string{"spec.clusterTemplate.spec.repository: ", "create Pods"}},
+		"balancer":        {`{clusterTemplate: {spec: {service: {type: LoadBalancer}}}, ` + fromS3 + `}`, []rbacv1.PolicyRule{mayCreateClusters, mayCreatePods}, []string{"spec.clusterTemplate.spec.service.type: ", "create Services"}},
 		"account":         {byAccount, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pod.serviceAccountName:", `resources: [serviceaccounts], resourceNames: [admin], verbs: [use]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +87,8 @@ func TestCreatorsMay(t *testing.T) {
 		spec  string
 		right []rbacv1.PolicyRule
 	}{
-		"template":             {byTemplate, []rbacv1.PolicyRule{mayCreateClusters}},
+		"template":             {`{clusterTemplate: {spec: {size: 3}}, ` + fromS3 + `}`, []rbacv1.PolicyRule{mayCreateClusters}},
+		"template-with-image":  {byTemplate, []rbacv1.PolicyRule{mayCreateClusters, mayCreatePods}},
 		"copy":                 {byCopy, []rbacv1.PolicyRule{mayCreateClusters}},
 		"in-place":             {replacing, []rbacv1.PolicyRule{mayUpdate("update", "example")}},
 		"in-place-by-patch":    {replacing, []rbacv1.PolicyRule{mayUpdate("patch", "example")}},
@@ -90,6 +99,7 @@ func TestCreatorsMay(t *testing.T) {
 		"volume-by-use":        {byClaim, []rbacv1.PolicyRule{mayUpdate("update", "example"), admissiontest.Right("", "persistentvolumeclaims", []string{"use"}, "backups")}},
 		"identity-by-pods":     {byIdentity, []rbacv1.PolicyRule{mayUpdate("update", "example"), mayCreatePods}},
 		"account-by-pods":      {byAccount, []rbacv1.PolicyRule{mayUpdate("update", "example"), mayCreatePods}},
+		"verification":         {`{verifyOnly: true, startEtcd: {}, backupRef: {name: nightly}, pod: {securityContext: {fsGroup: 1}, nodeSelector: {a: b}, affinity: {}}}`, []rbacv1.PolicyRule{admissiontest.Right("batch", "jobs", []string{"create"})}}, // by etcd-backup-operator
 		"account-by-use":       {byAccount, []rbacv1.PolicyRule{mayUpdate("update", "example"), admissiontest.Right("", "serviceaccounts", []string{"use"}, "admin")}},
 		"an-etcdbackups-place": {`{etcdCluster: {name: example}, target: InPlace, backupRef: {name: nightly}}`, []rbacv1.PolicyRule{mayUpdate("update", "example")}},
 	} {
