@@ -1,14 +1,17 @@
 package apiservertest
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,11 +19,13 @@ import (
 	managerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// Account reaches the server as an account of the namespace that has exactly the rights of
-// the Role in a file, so that a test fails if an operator needs more than it is deployed
-// with.
+// Account reaches the server as the operator's account of the namespace, which has exactly the
+// rights of the Role in a file and is confined by the admission policy in the folder crd beside it.
+// So a test fails if an operator needs more than it is deployed with.
 func Account(t testing.TB, namespace, file string) *rest.Config {
 	t.Helper()
 	manifest, err := os.ReadFile(file)
@@ -31,7 +36,8 @@ func Account(t testing.TB, namespace, file string) *rest.Config {
 	if err := yaml.UnmarshalStrict(manifest, &role); err != nil {
 		t.Fatal(err)
 	}
-	const name = "operator"
+	name := role.Name
+	confine(t, name, filepath.Join(filepath.Dir(file), "../crd/admission.yaml"))
 	role.Namespace = namespace
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name, Namespace: namespace},
@@ -46,6 +52,37 @@ func Account(t testing.TB, namespace, file string) *rest.Config {
 	to := Config()
 	to.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + name
 	return to
+}
+
+// Confined reaches the server by the name of an operator's account, confined by the admission policy
+// in the file, but with all rights.
+func Confined(t testing.TB, namespace, operator, file string) *rest.Config {
+	t.Helper()
+	confine(t, operator, file)
+	to := Config()
+	to.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + operator, Groups: []string{"system:masters"}}
+	return to
+}
+
+// confine creates the policy of an operator's own account, and its binding, as the file has them.
+func confine(t testing.TB, operator, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		var u unstructured.Unstructured
+		if err := yaml.UnmarshalStrict(document, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if u.GetName() != operator+"."+v1beta2.GroupName {
+			continue
+		}
+		if err := Client(t).Create(Context(t), &u); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // StartOperator starts a manager that looks after a namespace, with what setup gives it to

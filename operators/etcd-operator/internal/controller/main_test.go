@@ -60,7 +60,7 @@ func newBench(t *testing.T, changes ...func(*controller.Reconciler)) *bench {
 // the test.
 func (b *bench) startOperator(registry prometheus.Registerer, changes ...func(*controller.Reconciler)) {
 	b.t.Helper()
-	to := apiservertest.Config()
+	to := apiservertest.Confined(b.t, b.namespace, "etcd-operator", "../../../../deploy/etcd-operator/crd/admission.yaml")
 	to.Wrap(b.requests.count)
 	apiservertest.StartOperatorWith(b.t, to, b.namespace, controller.Caches(true, true), func(ctx context.Context, mgr ctrl.Manager) error {
 		etcd := etcdclient.Client{}
