@@ -62,7 +62,7 @@ func TestMonitoring(t *testing.T) {
 	for _, name := range Operators {
 		more := values
 		if name == original {
-			more = with(t, more, "podMonitor.members", true)
+			more = with(t, with(t, more, "podMonitor.members", true), "podMonitor.namespaces", []any{"default"})
 		}
 		if name != "etcd-restore-operator" {
 			more = with(t, more, "grafanaDashboards.create", true)
@@ -97,6 +97,23 @@ func TestMembersOfOneNamespace(t *testing.T) {
 	}
 }
 
+// TestNamespacesOfMembers: whoever installs a cluster-wide operator names the namespaces of the members.
+func TestNamespacesOfMembers(t *testing.T) {
+	values := with(t, with(t, nil, "clusterWide", true), "podMonitor.members", true)
+	if _, err := render(load(t, original), home, values); err == nil || !strings.Contains(err.Error(), "set it to the namespaces of the EtcdClusters, such as [databases]") {
+		t.Errorf("error = %v, want one that names podMonitor.namespaces", err)
+	}
+}
+
+// TestNoMetricsOfOthers: an operator of one namespace has no other namespace in its metrics.
+func TestNoMetricsOfOthers(t *testing.T) {
+	monitor := as[monitoringv1.PodMonitor](t, objects(t, original, databases, with(t, nil, "podMonitor.create", true))[databases+"/PodMonitor/"+original]).Spec
+	want := []monitoringv1.RelabelConfig{{Regex: "exported_namespace", Action: "labeldrop"}}
+	if diff := cmp.Diff(want, monitor.PodMetricsEndpoints[0].MetricRelabelConfigs); diff != "" {
+		t.Errorf("metricRelabelings (-want +got):\n%s", diff)
+	}
+}
+
 // TestPodMonitorsOfOperators: that of each chart selects its operator's Pods and no other's, and
 // collects of them what deploy/monitoring does.
 func TestPodMonitorsOfOperators(t *testing.T) {
@@ -104,7 +121,7 @@ func TestPodMonitorsOfOperators(t *testing.T) {
 	pods := map[string]corev1.PodTemplateSpec{}
 	monitors := map[string]monitoringv1.PodMonitorSpec{}
 	for _, name := range Operators {
-		all := objects(t, name, home, with(t, nil, "podMonitor.create", true))
+		all := objects(t, name, home, with(t, with(t, nil, "clusterWide", true), "podMonitor.create", true))
 		pods[name] = as[appsv1.Deployment](t, all[home+"/Deployment/"+name]).Spec.Template
 		monitors[name] = as[monitoringv1.PodMonitor](t, all[home+"/PodMonitor/"+name]).Spec
 	}

@@ -146,7 +146,8 @@ func prometheusConfig(root, namespace, through string) ([]byte, error) {
 				"kubernetes_sd_configs": []any{map[string]any{
 					"role": "pod", "api_server": "http://" + through, "namespaces": map[string]any{"names": []string{namespace}},
 				}},
-				"relabel_configs": append(relabelings(&m, &endpoint), behind(through, endpoint.Path)...),
+				"relabel_configs":        append(relabelings(&m, &endpoint), behind(through, endpoint.Path)...),
+				"metric_relabel_configs": metricRelabelings(&endpoint),
 			})
 		}
 	}
@@ -189,6 +190,22 @@ func relabelings(m *monitoringv1.PodMonitor, endpoint *monitoringv1.PodMetricsEn
 			sources = append(sources, string(s))
 		}
 		all = append(all, set(r.TargetLabel, sources...))
+	}
+	return all
+}
+
+// metricRelabelings returns those of the PodMonitor.
+func metricRelabelings(endpoint *monitoringv1.PodMetricsEndpoint) []any {
+	var all []any
+	for _, r := range endpoint.MetricRelabelConfigs {
+		one := map[string]any{"regex": r.Regex}
+		if r.Action != "" {
+			one["action"] = r.Action
+		}
+		if r.TargetLabel != "" {
+			one["source_labels"], one["target_label"] = r.SourceLabels, r.TargetLabel
+		}
+		all = append(all, one)
 	}
 	return all
 }

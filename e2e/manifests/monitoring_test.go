@@ -3,6 +3,7 @@ package manifests
 import (
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,25 +49,28 @@ func TestPodMonitors(t *testing.T) {
 	)
 	for name, want := range map[string]struct {
 		port int32
-		// honored says whether a metric's own label namespace, that of the object, is kept.
-		honored bool
+		// namespaces are those of which Pods are selected.
+		namespaces []string
 		// jobs are the values of the label job, by which the rules and dashboards select.
 		jobs []string
 		// cluster says whether the label cluster has the EtcdCluster's name.
 		cluster bool
 		has     func(pod) bool
 	}{
-		"etcd-members": {metrics, false, []string{"etcd"}, true, func(p pod) bool {
+		"etcd-members": {metrics, []string{"default"}, []string{"etcd"}, true, func(p pod) bool {
 			return p.labels["app"] == "etcd" && slices.Contains(p.ports, metrics)
 		}},
-		"etcd-operators": {web, true, operators, false, func(p pod) bool { return slices.Contains(p.ports, web) }},
+		"etcd-operators": {web, []string{"default", home}, operators, false, func(p pod) bool { return slices.Contains(p.ports, web) }},
 	} {
 		m := monitors[name]
-		if !m.Spec.NamespaceSelector.Any || len(m.Spec.PodMetricsEndpoints) != 1 || m.Spec.PodMetricsEndpoints[0].Port == nil {
+		if diff := cmp.Diff(monitoringv1.NamespaceSelector{MatchNames: want.namespaces}, m.Spec.NamespaceSelector); diff != "" {
+			t.Errorf("%s: whoever can create Pods in a namespace sets their labels, so each must be named (-want +got):\n%s", name, diff)
+		}
+		if len(m.Spec.PodMetricsEndpoints) != 1 || m.Spec.PodMetricsEndpoints[0].Port == nil {
 			t.Fatalf("%s: %+v", name, m.Spec)
 		}
 		endpoint := m.Spec.PodMetricsEndpoints[0]
-		if endpoint.HonorLabels != want.honored || endpoint.Scheme != nil && *endpoint.Scheme != monitoringv1.SchemeHTTP || endpoint.Path != "/metrics" {
+		if endpoint.HonorLabels || endpoint.Scheme != nil && *endpoint.Scheme != monitoringv1.SchemeHTTP || endpoint.Path != "/metrics" {
 			t.Errorf("%s: %+v", name, endpoint)
 		}
 		var jobs []string
@@ -91,6 +95,57 @@ func TestPodMonitors(t *testing.T) {
 			t.Errorf("%s: jobs (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// TestNobodyForgesMetrics: the label namespace of a series is the Pod's own, except in the namespace
+// of cluster-wide operators, where only administrators create Pods.
+func TestNobodyForgesMetrics(t *testing.T) {
+	monitors := map[string]*monitoringv1.PodMetricsEndpoint{}
+	for _, m := range of[monitoringv1.PodMonitor](t, "PodMonitor", parse(t, kustomize(t, filepath.Join(deploy, "monitoring")))) {
+		monitors[m.Name] = &m.Spec.PodMetricsEndpoints[0]
+	}
+	for name, row := range map[string]struct {
+		reason, monitor, in, about, want string
+	}{
+		"cluster-wide":  {"the metric is about an object in another namespace", "etcd-operators", home, "shop", "shop"},
+		"its own":       {"a metric about no object has the namespace of the Pod", "etcd-operators", home, "", home},
+		"one namespace": {"the operator runs where its objects are", "etcd-operators", "default", "default", "default"},
+		"forged":        {"a Pod in default says that it is about another namespace", "etcd-operators", "default", "victim", "default"},
+		"forged member": {"a Pod says that it is about another namespace", "etcd-members", "default", "victim", "default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			series := map[string]string{"namespace": row.in}
+			if row.about != "" { // Prometheus renames the metric's own label, without honorLabels
+				series["exported_namespace"] = row.about
+			}
+			if got := collected(t, monitors[row.monitor], series)["namespace"]; got != row.want {
+				t.Errorf("namespace = %q, want %q: %s", got, row.want, row.reason)
+			}
+		})
+	}
+}
+
+// collected returns the labels that an endpoint's metricRelabelings make of those of a series.
+func collected(t *testing.T, endpoint *monitoringv1.PodMetricsEndpoint, series map[string]string) map[string]string {
+	t.Helper()
+	for _, r := range endpoint.MetricRelabelConfigs {
+		pattern := regexp.MustCompile("^(?:" + r.Regex + ")$")
+		switch r.Action {
+		case "labeldrop":
+			maps.DeleteFunc(series, func(name, _ string) bool { return pattern.MatchString(name) })
+		case "":
+			var values []string
+			for _, source := range r.SourceLabels {
+				values = append(values, series[string(source)])
+			}
+			if match := pattern.FindStringSubmatch(strings.Join(values, ";")); match != nil {
+				series[r.TargetLabel] = match[1]
+			}
+		default:
+			t.Fatalf("this test does not know the action %s", r.Action)
+		}
+	}
+	return series
 }
 
 // relabeled are the labels that an endpoint's relabelings make of a Pod's, each a copy of one.
