@@ -168,6 +168,7 @@ func hasNoControl(tree *syntax.Regexp) bool {
 				return false
 			}
 		}
+	default: // has no characters of its own
 	}
 	for _, sub := range tree.Sub {
 		if !hasNoControl(sub) {

@@ -485,7 +485,7 @@ func TestLogsOfPodsWithSidecars(t *testing.T) {
 			app := w.app(&display{})
 			app.Logs = func(*kube.Access) (ReadLog, error) {
 				return func(_ context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
-					if o.Container != want && !(line == "report example" && o.Container == pod[:strings.LastIndex(pod, "-")]) {
+					if o.Container != want && (line != "report example" || o.Container != pod[:strings.LastIndex(pod, "-")]) {
 						t.Errorf("container %q of Pod %s is read, want %s", o.Container, pod, want)
 					}
 					if read.Add(1); o.Follow {

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,18 +40,15 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 			return err
 		}
 	}
-	var first error
-	err := forEach(x.Pods, func(p action.NewPod) error {
-		if first != nil {
+	var stopped bool
+	return forEach(x.Pods, func(p action.NewPod) error {
+		if stopped {
 			return nil
 		}
 		err := a.createPod(ctx, c, p)
-		if p.Role != facts.Returning { // the next one would be rejected like this one
-			first = err
-		}
+		stopped = err != nil && p.Role != facts.Returning // the next one would be rejected like this one
 		return err
 	})
-	return cmp.Or(first, err)
 }
 
 // createPod creates one Pod, and its claim.
