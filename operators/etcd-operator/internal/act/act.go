@@ -33,8 +33,10 @@ import (
 // done.
 var ErrStale = errors.New("observed state is stale")
 
-// errNoted means that the reason of a failure was written on the object, where the next
-// Observation finds it.
+// errUnread means that the EtcdCluster could not be read: nothing can be done about any object.
+var errUnread = errors.New("read EtcdCluster")
+
+// errNoted means that the object contains the reason of a failure. The next Observation reads the reason there.
 var errNoted = errors.New("noted on the object")
 
 // ErrNameTaken means that a volume of a new member's name exists and can't be used: it is
@@ -59,12 +61,11 @@ type Actor struct {
 	LauncherImage string
 }
 
-// Act carries out one action of the decision made on obs for c. The actions that
-// only record something in the status (plan.Records) are carried out by Report, which
-// fails if the EtcdCluster has changed at all.
+// Act carries out one action of the decision that was made on obs for c. Report carries out the actions that
+// only record something in the status (plan.Records), and fails if the EtcdCluster has changed at all.
 //
-// What fails at the API server is a RejectedError. A PVC that must not be expanded is annotated
-// instead.
+// Act returns a RejectedError if a request fails at the API server. It annotates a PVC that must not be
+// expanded, instead of returning an error.
 func (a *Actor) Act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, decided action.Action) error {
 	err := a.act(ctx, c, obs, decided)
 	if errors.As(err, new(*RejectedError)) || errors.Is(err, errNoted) || !isRejection(err) {
@@ -152,7 +153,7 @@ func (a *Actor) act(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Obse
 func (a *Actor) unchanged(ctx context.Context, c *v1beta2.EtcdCluster, before Precondition) error {
 	var live v1beta2.EtcdCluster
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read EtcdCluster: %w", err)
+		return fmt.Errorf("%w: %w", errUnread, err)
 	}
 	if what := difference(&live, c); refuses(before, what != "") {
 		return fmt.Errorf("%w: the EtcdCluster %s", ErrStale, what)

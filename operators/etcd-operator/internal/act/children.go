@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,13 +29,12 @@ import (
 // FieldOwner is the operator's field manager in server-side apply.
 const FieldOwner = client.FieldOwner("etcd-operator")
 
-// Children brings the plain children of the EtcdCluster to what they are to be:
-// the two Services, the labels and annotations of the Pods, and the PodDisruptionBudget
-// with the minAvailable of the decision (plan.KeepBudget and plan.NoBudget have their
-// meaning). It writes nothing when they are so already.
+// Children applies the plain children of the EtcdCluster: its two Services, the labels and annotations of its
+// Pods, and the PodDisruptionBudget with the minAvailable of the decision (plan.KeepBudget and plan.NoBudget
+// have their meaning). It writes nothing if they are up to date.
 //
-// Each child is applied whatever becomes of the others. Children that fail at the API server are
-// a RejectedError. Those that are held back are not tried.
+// If one child fails, the others are still applied. Children that fail at the API server are returned as a
+// RejectedError. Children that are held back are not tried.
 func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int, heldBack ...facts.Rejection) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -62,7 +62,7 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 		r := facts.Rejection{Kind: facts.ApplyService, Name: svc.Name}
 		try(&r, func() error {
 			err := a.applySelecting(ctx, c, svc, &current, labelled)
-			r.Absent = current.UID == ""
+			r.Absent = svc.Name == member.PeerServiceName(c.Name) && current.UID == ""
 			return err
 		})
 	}
@@ -75,13 +75,10 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 			return a.applySelecting(ctx, c, pdb, &policyv1.PodDisruptionBudget{}, labelled)
 		})
 	}
-	switch {
-	case failed != nil:
-		return failed
-	case refused != nil:
-		return refused
+	if refused != nil {
+		return errors.Join(failed, refused)
 	}
-	return nil
+	return failed
 }
 
 // applySelecting applies what selects Pods. While a cache shows a Pod without the owner's

@@ -127,7 +127,11 @@ func (a *Actor) patchClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 		return fmt.Errorf("patch PVC %s: %w", claim.Name, err)
 	}
 	live := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace}}
-	return staleIf(PatchedAsRead, goneOrOther, a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, data)), "patch volume "+claim.Name)
+	err = a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, data))
+	if apierrors.IsConflict(err) && a.Live.Get(ctx, client.ObjectKeyFromObject(live), live) == nil && live.UID == claim.UID && live.ResourceVersion == claim.ResourceVersion {
+		return wrap(err, "patch volume "+claim.Name) // a webhook has answered so: the PVC is as it was read
+	}
+	return staleIf(PatchedAsRead, goneOrOther, err, "patch volume "+claim.Name)
 }
 
 // owned is how a claim's metadata says that it is the EtcdCluster's.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	patches "github.com/evanphx/json-patch/v5"
 	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,15 +27,14 @@ import (
 
 // The actions of this file are on Pods and their volumes.
 
-// createPods creates Pods and, where members are persistent, their PVCs first: a PVC without a
-// Pod is either given one or deleted later. Each member that returns helps, so a Pod that is
-// rejected, or whose name is taken, keeps no other from being tried. A call that got no answer
-// ends it: the Pod may still be created (S12).
+// createPods creates Pods. Where members are persistent, it creates their PVCs first: a PVC without a Pod later
+// gets a Pod or is deleted. Each member that returns helps, so the other Pods are tried even if one is rejected
+// or its name is taken. createPods stops at a call without an answer: the Pod might still be created (S12).
 func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.CreatePods) error {
 	if err := a.samePods(ctx, c, obs); err != nil {
 		return err
 	}
-	// A member that returns has its own name, and takes no other's place.
+	// A member that returns uses its own name, so it cannot collide with another member.
 	if slices.ContainsFunc(x.Pods, func(p action.NewPod) bool { return p.Role != facts.Returning }) {
 		if err := a.noneUnseen(ctx, c, obs); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 			return nil
 		}
 		err := a.createPod(ctx, c, p)
-		stopped = err != nil && p.Role != facts.Returning // the next one would be rejected like this one
+		stopped = err != nil && p.Role != facts.Returning // the next Pod would be rejected too
 		return err
 	})
 }
@@ -81,14 +81,14 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.
 	}
 	err = a.Client.Create(ctx, pod)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		// Whatever the reason, the next try uses the same name: the PVC of this one exists.
+		// Whatever the error is, the next try uses the same name, because a PVC with this name exists.
 		return rejected(c, action.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
 	}
 	return staleIf(NameIsFree, apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
 }
 
-// samePods compares the names of the cluster's Pods, read live, with those that
-// were observed: with a cache that lags, Pods would be created twice.
+// samePods compares the names of the cluster's Pods, read from the API server, with the observed ones.
+// Otherwise a cache that lags would make the operator create Pods twice.
 func (a *Actor) samePods(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	pods, err := a.liveMetadata(ctx, c)
 	if err != nil {
@@ -224,10 +224,30 @@ func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name strin
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace}}
 	err = a.Client.Patch(ctx, pod, client.RawPatch(types.JSONPatchType, data))
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return staleIf(StillThere, apierrors.IsNotFound, err, "patch Pod "+name)
+	case apierrors.IsInvalid(err) && a.applies(ctx, pod, data):
+		return wrap(err, "patch Pod "+name) // an admission policy has denied it: no test has failed
 	}
 	return staleIf(tests.Precondition, apierrors.IsInvalid, err, "patch Pod "+name) // so a failed test is reported
+}
+
+// applies reports whether a JSON patch, with its tests, applies to a Pod as it is now.
+func (a *Actor) applies(ctx context.Context, pod *corev1.Pod, patch []byte) bool {
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return false
+	}
+	is, err := json.Marshal(pod)
+	if err != nil {
+		return false
+	}
+	ops, err := patches.DecodePatch(patch)
+	if err != nil {
+		return false
+	}
+	_, err = ops.Apply(is)
+	return err == nil
 }
 
 func (a *Actor) setRoles(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, x action.SetRoles) error {
@@ -248,7 +268,7 @@ func (a *Actor) setRole(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.
 		op("replace", rolePath, string(r.Role)),
 		annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
 	}
-	if r.Role == facts.Voter { // which serves
+	if r.Role == facts.Voter { // a voter serves
 		ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))
 	}
 	tests := of(SameRole, r.UID)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,13 +14,13 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// RejectedError means that effects failed at the API server, and not because the observation was
-// outdated. They are remembered and retried later, whatever the cause: a lasting rejection can
-// have any code.
+// RejectedError means that effects failed at the API server for another reason than an outdated observation.
+// The operator remembers them and retries them later, whatever the cause: a lasting rejection can have any
+// code.
 type RejectedError struct {
 	// Rejections has at least one element.
 	Rejections []facts.Rejection
-	// Uncertain is true if an effect may have happened, or may still happen.
+	// Uncertain is true if an effect might have happened, or might still happen.
 	Uncertain bool
 	err       error
 }
@@ -32,8 +33,7 @@ func rejected(c *v1beta2.EtcdCluster, r facts.Rejection, err error) *RejectedErr
 	return &RejectedError{Rejections: []facts.Rejection{r}, Uncertain: !isRefused(err), err: err}
 }
 
-// rejectedObject returns the error of what an action did to one object, as a RejectedError if
-// it is a rejection.
+// rejectedObject returns the error of an action on one object, as a RejectedError if it is a rejection.
 func rejectedObject(c *v1beta2.EtcdCluster, a action.Action, name string, err error) error {
 	if !isRejection(err) {
 		return err
@@ -41,26 +41,30 @@ func rejectedObject(c *v1beta2.EtcdCluster, a action.Action, name string, err er
 	return rejected(c, action.RejectionOf(a, name), err)
 }
 
-// Outdated returns the RejectedError of an action that fails for longer than caches lag because a
-// precondition does not hold.
+// Outdated returns a RejectedError for an action whose precondition has failed for longer than caches lag.
 func Outdated(c *v1beta2.EtcdCluster, a action.Action, stale error) *RejectedError {
-	return outdated(c, action.Effects(a), stale)
+	effects := slices.DeleteFunc(action.Effects(a), func(r facts.Rejection) bool { return r.IsOfStatus() })
+	effects = slices.CompactFunc(effects, func(a, b facts.Rejection) bool { return a.SameEffect(b) }) // joiners are one
+	if len(effects) == 0 {
+		effects = []facts.Rejection{action.RejectionOf(a, "")}
+	}
+	return outdated(c, effects, stale)
 }
 
-// OutdatedStatus returns the same of a write of the status.
+// OutdatedStatus is like Outdated, for a write of the status.
 func OutdatedStatus(c *v1beta2.EtcdCluster, stale error) *RejectedError {
 	return outdated(c, []facts.Rejection{{Kind: facts.WritingStatus}}, stale)
 }
 
 func outdated(c *v1beta2.EtcdCluster, effects []facts.Rejection, stale error) *RejectedError {
-	e := &RejectedError{Rejections: effects, err: errors.New(stale.Error())} // which is no longer ErrStale
+	e := &RejectedError{Rejections: effects, err: errors.New(stale.Error())} // the copy does not match ErrStale
 	for i := range effects {
 		effects[i].Outdated, effects[i].Generation, effects[i].Words = true, c.Generation, wordsWithout(effects[i].Name, e.err)
 	}
 	return e
 }
 
-// joinRejected returns the RejectedError of both, either of which may be nil.
+// joinRejected joins two errors into one RejectedError. Either can be nil.
 func joinRejected(a *RejectedError, err error) *RejectedError {
 	b, ok := errors.AsType[*RejectedError](err)
 	switch {
@@ -72,8 +76,8 @@ func joinRejected(a *RejectedError, err error) *RejectedError {
 	return &RejectedError{append(a.Rejections, b.Rejections...), a.Uncertain || b.Uncertain, errors.Join(a.err, b.err)}
 }
 
-// forEach does something to each object. An object for which it is rejected, or whose
-// observation is outdated, keeps no other from being tried. A call that got no answer ends it.
+// forEach calls do for each object. It continues after an object whose request was rejected or whose
+// observation is outdated. It stops at a call without an answer.
 func forEach[T any](all []T, do func(T) error) error {
 	var refused *RejectedError
 	var stale error
@@ -83,10 +87,13 @@ func forEach[T any](all []T, do func(T) error) error {
 		case err == nil:
 		case errors.Is(err, ErrStale):
 			stale = err
-		case both == refused:
-			return err
-		default:
+		case both != refused:
 			refused = both
+		case refused == nil:
+			return err
+		default: // the deadline has passed, and what was rejected is remembered
+			refused.Uncertain = true
+			return refused
 		}
 	}
 	if refused != nil {
@@ -95,11 +102,11 @@ func forEach[T any](all []T, do func(T) error) error {
 	return stale
 }
 
-// isRejection reports whether a request failed at the API server for a reason other than an
-// outdated observation: it was answered with any error but a conflict, or a deadline passed
-// while it was under way, as when a webhook hangs.
+// isRejection reports whether a request failed at the API server for another reason than an outdated
+// observation. Either the answer was an error other than a conflict, or a deadline passed during the request,
+// for example because a webhook hangs.
 func isRejection(err error) bool {
-	if err == nil || errors.Is(err, ErrStale) {
+	if err == nil || errors.Is(err, ErrStale) || errors.Is(err, errUnread) {
 		return false
 	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
@@ -109,31 +116,34 @@ func isRejection(err error) bool {
 	return ok && request.Timeout()
 }
 
-// isAnsweredConflict reports whether a request without a precondition was answered with a
-// conflict, which a webhook can do for good.
+// isAnsweredConflict reports whether the answer to a request without a precondition was a conflict. A webhook
+// can return it forever.
 func isAnsweredConflict(err error) bool {
 	return apierrors.IsConflict(err) && !errors.Is(err, ErrStale)
 }
 
-// isRefused reports whether the API server has answered that it did nothing: the request is not
-// permitted or not valid, or an admission plugin or webhook denies it or cannot be called.
-// Admission comes before anything is stored.
+// isRefused reports whether the API server's answer proves that the request had no effect. The request is
+// forbidden or invalid, or an admission plugin or webhook denies it or cannot be called. Admission runs before
+// anything is stored.
 func isRefused(err error) bool {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok && !errors.Is(err, ErrStale) {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !isRefused(err) })
+	}
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return false
 	}
 	s := status.Status()
-	switch s.Code {
-	case http.StatusRequestTimeout:
-		return false
-	case http.StatusInternalServerError:
+	if s.Code >= http.StatusInternalServerError {
 		return strings.Contains(s.Message, "failed calling webhook")
 	}
-	return !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)
+	return s.Code != http.StatusRequestTimeout
 }
 
-// wordsWithout returns what the API server said, without the name of an object that may never
+// wordsWithout returns the text of the API server's error, without the name of an object that might never
 // exist.
 func wordsWithout(name string, err error) string {
 	said := words(err)

@@ -69,10 +69,10 @@ func (in *input) auto() (outcome, error) {
 	return out, nil
 }
 
-// lostCA is the problem of a cluster whose CA is lost with a Secret that it signed, while a member trusts it.
-// Members serve on the files that their kubelets keep, and would refuse what a new CA signs: the operator
-// would lock itself out, or members would refuse each other. With all Secrets left but the CA's, nothing has
-// to be signed until members trust both.
+// lostCA returns the problem of a cluster that has lost its CA and a Secret that the CA signed, while a member
+// trusts that CA. Members serve with the files that their kubelets keep, and would not accept what a new CA
+// signs. The operator would lock itself out, or members would refuse each other. If only the CA's Secret is
+// lost, nothing has to be signed until members trust both CAs.
 func (in *input) lostCA() []problem {
 	var gone []string
 	for _, r := range []role{peer, server, operator} {
@@ -85,7 +85,7 @@ func (in *input) lostCA() []problem {
 		return nil
 	}
 	ca := in.cluster.CATLSSecret()
-	return []problem{missing("Secret %s with the CA is gone, and so is %s: restore Secret %s from a backup; the operator creates no other CA, because Pod %s trusts only that one",
+	return []problem{missing("Secret %s with the CA is gone, and so is %s: restore Secret %s from a backup, because Pod %s trusts only its CA",
 		ca, strings.Join(gone, ", "), ca, in.pods[i].name)}
 }
 

@@ -304,7 +304,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Without any Secret left, a new CA would be one that no running member trusts.
+// If all Secrets are lost, no running member would trust a new CA.
 func TestAutoLosesAllSecrets(t *testing.T) {
 	lost := func(t *testing.T) *input {
 		in := autoInput(t)
@@ -317,9 +317,9 @@ func TestAutoLosesAllSecrets(t *testing.T) {
 		writes string
 		why    facts.CertificateProblem
 	}{
-		"members run": {reason: "they refuse what a new CA signs", in: lost, why: facts.CertificatesMissing},
+		"members run": {reason: "they would not accept what a new CA signs", in: lost, why: facts.CertificatesMissing},
 		"one Secret is left": {
-			reason: "what a new CA signs for the others is refused", why: facts.CertificatesMissing,
+			reason: "members would not accept what a new CA signs for the other Secrets", why: facts.CertificatesMissing,
 			in: func(t *testing.T) *input {
 				in := lost(t)
 				in.kept[peer] = autoInput(t).kept[peer]
@@ -335,7 +335,7 @@ func TestAutoLosesAllSecrets(t *testing.T) {
 			},
 		},
 		"only the CA is lost": {
-			reason: "it stays trusted until all members trust the new one", writes: "x-ca-tls",
+			reason: "members trust the old CA until all of them trust the new one", writes: "x-ca-tls",
 			in: func(t *testing.T) *input {
 				in := autoInput(t)
 				in.ca = nil
@@ -343,7 +343,7 @@ func TestAutoLosesAllSecrets(t *testing.T) {
 			},
 		},
 		"no member is left": {
-			reason: "there is nobody to be locked out by", writes: "x-ca-tls", why: facts.CertificatesPending,
+			reason: "no member can lock the operator out", writes: "x-ca-tls", why: facts.CertificatesPending,
 			in: func(t *testing.T) *input {
 				in := lost(t)
 				in.pods = nil

@@ -51,7 +51,9 @@ type Keeper struct {
 
 // found is the State of a cluster, what it was found for, and until when it holds.
 type found struct {
-	uid   types.UID
+	uid types.UID
+	// tries is how often in a row writes were rejected.
+	tries int
 	of    string
 	until time.Time
 	state State
@@ -92,9 +94,14 @@ func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error
 		if last.uid != c.UID {
 			last.state = unknown(c)
 		}
-		state = unreadable(last.state, err)
+		state = unreadable(last.state, err, time.Now())
 	}
-	next := found{uid: c.UID, of: of, until: time.Now().Add(lasting(c, &state)), state: state}
+	tries := 0
+	if state.isHindered {
+		tries = last.tries + 1
+		state.TLS.RequeueAfter = min(max(pendingDelay, state.TLS.RequeueAfter)<<min(tries-1, 10), facts.LongestPause)
+	}
+	next := found{uid: c.UID, tries: tries, of: of, until: time.Now().Add(lasting(c, &state)), state: state}
 	state.Told = slices.DeleteFunc(slices.Clone(state.Told), func(e Event) bool {
 		if e.Warning {
 			next.warned = append(next.warned, e)
@@ -144,7 +151,7 @@ func fingerprint(c *v1beta2.EtcdCluster, pods []pod) string {
 func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (State, error) {
 	var told []Event
 	var state State
-	for range rounds {
+	for n := range rounds {
 		in, err := k.read(ctx, c, pods)
 		if err != nil {
 			return State{}, err
@@ -160,13 +167,14 @@ func (k *Keeper) look(ctx context.Context, c *v1beta2.EtcdCluster, pods []pod) (
 		if err := k.unchanged(ctx, c); err != nil {
 			return State{}, err
 		}
-		told = append(told, k.carryOut(ctx, in, &out)...)
+		told = append(told, k.carryOut(ctx, in, &out, n == rounds-1)...)
 		if len(in.hindered) > 0 {
 			out, err = in.decide()
 			if err != nil {
 				return State{}, err
 			}
 			state = out.state
+			state.isHindered = true
 			break
 		}
 		// What was written is not in this State.
@@ -193,7 +201,9 @@ func (k *Keeper) decide(ctx context.Context, in *input) (outcome, error) {
 
 // carryOut writes what was decided, and returns what is to be told of it. What stands in
 // the way is noted in the input.
-func (k *Keeper) carryOut(ctx context.Context, in *input, out *outcome) []Event {
+//
+// The last round reports a Secret that changes each time it is written.
+func (k *Keeper) carryOut(ctx context.Context, in *input, out *outcome, last bool) []Event {
 	var told []Event
 	note := func(event Event, done bool, wrong *problem) {
 		if wrong != nil {
@@ -205,6 +215,9 @@ func (k *Keeper) carryOut(ctx context.Context, in *input, out *outcome) []Event 
 	}
 	for _, w := range out.writes {
 		done, wrong := k.write(ctx, w)
+		if last && !done && wrong == nil {
+			wrong = &problem{facts.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, "it has changed since it was read")}
+		}
 		note(w.told, done, wrong)
 	}
 	for _, q := range out.requests {
@@ -277,7 +290,7 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 	}
 	var all []pod
 	for i := range list.Items {
-		if p := &list.Items[i]; metav1.IsControlledBy(p, c) && mayRun(p) {
+		if p := &list.Items[i]; mayBeMembers(p, c) && mayRun(p) {
 			all = append(all, podOf(p))
 		}
 	}
@@ -309,6 +322,13 @@ func (k *Keeper) unlistedPods(ctx context.Context, in *input) ([]pod, error) {
 		}
 	}
 	return all, nil
+}
+
+// mayBeMembers reports whether the EtcdCluster controls a Pod, or may have: a Pod that was made for
+// its CAs and has lost its owner reference still trusts only these.
+func mayBeMembers(p *corev1.Pod, c *v1beta2.EtcdCluster) bool {
+	hasLostOwner := metav1.GetControllerOf(p) == nil && p.Annotations[v1beta2.AnnotationTrust] != ""
+	return metav1.IsControlledBy(p, c) || hasLostOwner
 }
 
 func mayRun(p *corev1.Pod) bool {

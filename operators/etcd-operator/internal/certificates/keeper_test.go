@@ -259,16 +259,18 @@ func (b *bench) runningPod(name string) *corev1.Pod {
 // trust, like any other.
 func TestRotationWaitsForAPodWithoutLabels(t *testing.T) {
 	t.Parallel()
-	for name, take := range map[string]func(map[string]string){
-		"one label":  func(l map[string]string) { delete(l, v1beta2.LabelCluster) },
-		"all labels": func(l map[string]string) { clear(l) },
+	for name, take := range map[string]func(*corev1.Pod){
+		"one label":            func(p *corev1.Pod) { delete(p.Labels, v1beta2.LabelCluster) },
+		"all labels":           func(p *corev1.Pod) { clear(p.Labels) },
+		"the owner reference":  func(p *corev1.Pod) { p.OwnerReferences = nil },
+		"the controller field": func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, autoPolicy())
 			b.report(b.keep())
 			p := b.runningPod("x-a")
-			take(p.Labels)
+			take(p)
 			if err := b.client.Update(apiservertest.Context(t), p); err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +340,7 @@ func (r refusing) Create(_ context.Context, o client.Object, _ ...client.CreateO
 	return r.refusal(o)
 }
 
-// brokenReads answers reads of Secrets with an error once it has one.
+// brokenReads returns an error for reads of Secrets, once its error is set.
 type brokenReads struct {
 	client.Client
 	by error
@@ -351,15 +353,14 @@ func (f *brokenReads) Get(ctx context.Context, key client.ObjectKey, o client.Ob
 	return f.Client.Get(ctx, key, o, options...)
 }
 
-// A Secret that cannot be read takes nothing from the operator: it goes on with the certificates
-// that it read last, and says what is wrong.
+// If a Secret cannot be read, the operator keeps the certificates that it read last, and reports the error.
 func TestUnreadableSecrets(t *testing.T) {
 	b := newBench(t, autoPolicy())
 	live := &brokenReads{Client: b.client}
 	b.keeper.Live = live
 	before := b.keep()
 	wantWell(t, before)
-	again := func() State { // an edit has the Secrets read at once
+	again := func() State { // an edit makes the keeper read the Secrets at once
 		t.Helper()
 		b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Size += 2 })
 		s, err := b.keeper.Keep(apiservertest.Context(t), b.cluster)

@@ -31,6 +31,8 @@ type State struct {
 	Config *tls.Config
 	// Told is what was done, and what is to be known, since the last State.
 	Told []Event
+	// isHindered is true if a write was rejected.
+	isHindered bool
 }
 
 // mine are the Secrets of the roles.
@@ -166,9 +168,12 @@ func unknown(c *v1beta2.EtcdCluster) State {
 	return State{TLS: facts.TLS{Wanted: true, Trust: announced(c), NoClientCertificate: c.ServerTLSSecret() != ""}}
 }
 
-// unreadable returns the last known State of a cluster whose certificates could not be looked at
-// because of an error of the API server.
-func unreadable(last State, err error) State {
+// unreadable returns the last known State of a cluster, after the API server returned an error for its
+// certificates.
+func unreadable(last State, err error, now time.Time) State {
+	if !last.TLS.Leaf.NotAfter.IsZero() && now.After(last.TLS.Leaf.NotAfter) { // members may not accept it any more
+		last.Config, last.TLS.NoClientCertificate = nil, true
+	}
 	said := []string{"cannot read certificates: " + conditiontext.Clip(err.Error())}
 	if last.TLS.NoClientCertificate {
 		said = append(said, "the operator cannot ask members until it can read the Secret")

@@ -74,7 +74,7 @@ type Reconciler struct {
 	replaced sync.Map
 	// growth is how full the databases were.
 	growth growth.Keeper
-	// sightings are since when the operator has seen what other machines date.
+	// sightings contains the times at which the operator first saw the states that other machines date.
 	sightings sightings
 	// rejections holds what the API server has refused of each cluster.
 	rejections rejections
@@ -119,15 +119,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		d = r.plan(obs)
 	}
 	status, err := r.carryOut(ctx, &c, &obs, d)
+	if len(r.rejections.of(&c)) < len(obs.Rejections) { // the status still reports what was accepted
+		d.RequeueAfter = min(d.RequeueAfter, staleDelay)
+	}
 	r.Metrics.Observe(req.NamespacedName, &status, !c.DeletionTimestamp.IsZero(), time.Since(begun))
 	r.Metrics.ComparisonDue(req.NamespacedName, obs.Cluster.ComparisonDue())
 	r.Metrics.Members(req.NamespacedName, report.Members(&obs))
 	return r.next(ctx, req.NamespacedName, d, err)
 }
 
-// forget drops all that is kept of an EtcdCluster that no longer exists, or has left the operator's scope: what
-// is known of it is old when it comes back. When one of our calls ended whose effect is unknown is kept, since
-// it may still land.
+// forget drops the memory of an EtcdCluster that no longer exists or has left the operator's scope: it would be
+// outdated if the EtcdCluster came back. It keeps the time at which the last call with an unknown effect ended,
+// because that effect might still happen.
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.Metrics.Forget(key)
 	r.Comparisons.Forget(key)
@@ -162,14 +165,16 @@ func (r *Reconciler) since(key client.ObjectKey) time.Time {
 	return r.begun
 }
 
-// doubt notes an effect that may still happen: neither Kubernetes nor etcd, nor its
-// authentication, has refused it, nor was it held back. (A late write of the status
-// cannot happen: it is refused once anything else is written.)
+// doubt records an effect that might still happen: it was not held back, and neither Kubernetes nor etcd has
+// rejected it. A late write of the status cannot happen, because it fails with a conflict after any other
+// write.
 func (r *Reconciler) doubt(c *v1beta2.EtcdCluster, err error) {
-	if err == nil || errors.Is(err, act.ErrStale) || refused(err) || errors.Is(err, etcdclient.ErrUnauthorized) || apierrors.IsConflict(err) {
+	rejected, isRejected := errors.AsType[*act.RejectedError](err)
+	switch {
+	case err == nil, isRejected && !rejected.Uncertain:
 		return
-	}
-	if rejected, ok := errors.AsType[*act.RejectedError](err); ok && !rejected.Uncertain {
+	case isRejected: // whatever else has failed
+	case errors.Is(err, act.ErrStale), refused(err), errors.Is(err, etcdclient.ErrUnauthorized), apierrors.IsConflict(err):
 		return
 	}
 	r.unsure.Store(client.ObjectKeyFromObject(c), time.Now())
@@ -181,11 +186,11 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 	if !d.SkipChildren {
 		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
 		r.doubt(c, err)
+		accepted := r.rememberChildren(ctx, c, d, err)
 		if errors.Is(err, act.ErrStale) {
 			status, _ := r.reportStale(ctx, c, obs, d, err)
 			return status, err
 		}
-		accepted := r.rememberChildren(ctx, c, d, err)
 		if err != nil {
 			return c.Status, err // the next pass tells of a refusal
 		}

@@ -9,24 +9,24 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// sightings remember, for each EtcdCluster, since when this operator has seen what a kubelet or the API
-// server dates by its own clock. Clocks of other machines can be wrong by any amount: a node that restarts
-// with a slow clock would lose its member at once (S9). The zero value is ready to use.
+// sightings records, for each EtcdCluster, when this operator first saw a state that a kubelet or the API
+// server dates by its own clock. Clocks of other machines can be wrong by any amount. Without the correction, a
+// node that restarts with a slow clock would lose its member at once (S9). The zero value is ready to use.
 //
-// An operator that starts has seen nothing. It counts from its first look, which only delays.
+// An operator that starts has seen nothing. It counts from its first look, so a restart only delays decisions.
 type sightings struct {
 	mu  sync.Mutex
 	all map[client.ObjectKey]map[sighting]time.Time
 }
 
-// sighting is a state of a Pod, with the time that the other machine has given it: a state that ended and
-// began again has another one.
+// sighting identifies a state of a Pod by the time that the other machine gave it. If a state ends and starts
+// again, it has another time.
 type sighting struct {
 	uid, what string
 	dated     int64
 }
 
-// correct replaces the times in the Pods of an Observation that decisions count from.
+// correct replaces the times in an Observation's Pods that decisions use.
 func (s *sightings) correct(key client.ObjectKey, o *facts.Observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +43,8 @@ func (s *sightings) correct(key client.ObjectKey, o *facts.Observation) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		p.Seen = seen(p, "created", p.Created)
-		// A loss counts from the first look. The deletion of a Pod has a time in the future, at which its
-		// grace period ends: it is not shortened.
+		// A loss counts from the first look. The deletion time of a Pod is in the future until its grace period
+		// ends. correct does not shorten the grace period.
 		if !p.NodeLostSince.IsZero() {
 			p.NodeLostSince = seen(p, "node lost", p.NodeLostSince)
 		}
@@ -52,9 +52,10 @@ func (s *sightings) correct(key client.ObjectKey, o *facts.Observation) {
 			p.DeletingSince = later(p.DeletingSince, seen(p, "deleting", p.DeletingSince))
 		}
 		if !p.UnreadySince.IsZero() {
-			p.UnreadySince = seen(p, "unready", p.UnreadySince)
+			p.UnreadyDated, p.UnreadySince = p.UnreadySince, seen(p, "unready", p.UnreadySince)
 		}
-		// What has just begun is given time. A time in the future would be waited for.
+		// A state that has just started gets time. Without the correction, the operator would wait for a time
+		// in the future.
 		if !p.RunningSince.IsZero() {
 			p.RunningSince = earlier(p.RunningSince, seen(p, "running", p.RunningSince))
 		}
@@ -68,7 +69,7 @@ func (s *sightings) correct(key client.ObjectKey, o *facts.Observation) {
 	s.all[key] = now
 }
 
-// forget drops what is known of a cluster.
+// forget drops the sightings of a cluster.
 func (s *sightings) forget(key client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

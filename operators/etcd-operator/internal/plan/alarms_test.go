@@ -176,18 +176,18 @@ func (w *world) ran(name, version string) *world {
 	})
 }
 
-// The rule alone: in the runbook, another rule comes before it for some of these.
+// This tests the rule alone: in the runbook, another rule precedes it in some of these cases.
 func TestDisarmRemoved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seen   *world
 		want   string // the member whose alarm is disarmed
 		reason string
 	}{
-		"of a removed member": {healthy(3).alarm(Corrupt, "z"), "z", "the members that stay agree"},
+		"of a removed member": {healthy(3).alarm(Corrupt, "z"), "z", "the remaining members agree"},
 		"of a member":         {healthy(3).alarm(Corrupt, "c"), "", "it is replaced"},
-		"of an unknown one":   {healthy(3).alarm(Corrupt, ""), "", "any member might differ, also one that stays"},
-		"of both":             {healthy(3).alarm(Corrupt, "").alarm(Corrupt, "z"), "z", "the members that stay agree"},
-		"not settled":         {healthy(3).alarm(Corrupt, "z").unsettled(), "", "it may be in the list of another member"},
+		"of an unknown one":   {healthy(3).alarm(Corrupt, ""), "", "any member might differ, including one that remains"},
+		"of both":             {healthy(3).alarm(Corrupt, "").alarm(Corrupt, "z"), "z", "the remaining members agree"},
+		"not settled":         {healthy(3).alarm(Corrupt, "z").unsettled(), "", "another member's list might contain it"},
 	} {
 		var want action.Action
 		if tc.want != "" {

@@ -230,7 +230,7 @@ func (w *world) gone(names ...string) *world {
 // dead are members whose Pods, and volumes if they had any, do not exist.
 func (w *world) dead(names ...string) *world { return w.gone(names...).noClaim(names...) }
 
-// doubtful are members whose PVC does not say whose it is.
+// doubtful puts the owner of these members' PVCs in doubt.
 func (w *world) doubtful(names ...string) *world {
 	for _, name := range names {
 		w.o.Doubtful = append(w.o.Doubtful, facts.DoubtfulPVC("ns", name, "1234"))
@@ -238,7 +238,7 @@ func (w *world) doubtful(names ...string) *world {
 	return w.noClaim(names...)
 }
 
-// doubtfulPod is a member whose Pod does not say whose it is.
+// doubtfulPod puts the owner of this member's Pod in doubt.
 func (w *world) doubtfulPod(name string) *world {
 	w.o.Doubtful = append(w.o.Doubtful, facts.DoubtfulPod("ns", name, "example", "1234"))
 	return w.gone(name)

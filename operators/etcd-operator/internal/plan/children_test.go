@@ -15,7 +15,7 @@ func (w *world) rejectedChild(kind, name string) *world {
 	return w
 }
 
-// missing marks the Services among the rejected children as ones that do not exist.
+// missing marks the rejected Services as not existing.
 func (w *world) missing() *world {
 	for i := range w.o.Rejections {
 		w.o.Rejections[i].Absent = true
@@ -30,14 +30,14 @@ func TestRejectedChildren(t *testing.T) {
 	restart := changeImage("b", "3.7.3")
 	rows{
 		"a Service that does not exist": {
-			reason: "new members are found by its DNS names", seen: grows().rejectedChild(ApplyService, "x").missing(),
+			reason: "new members need its DNS names", seen: grows().rejectedChild(ApplyService, "x").missing(),
 			because: v1beta2.ClusterReasonServiceRejected,
 		},
 		"a Service that exists": {
-			reason: "members are found by it as it is", seen: grows().rejectedChild(ApplyService, "x"),
+			reason: "the existing Service still resolves members", seen: grows().rejectedChild(ApplyService, "x"),
 			do: createJoiners2(), because: "CreatingMembers",
 		},
-		"a Service that is to be tried again": {
+		"a Service whose next try is due": {
 			reason: "the action follows if it is accepted", seen: grows().rejectedChild(ApplyService, "x").missing().later(firstPause),
 			do: createJoiners2(), because: "CreatingMembers",
 		},
@@ -46,35 +46,35 @@ func TestRejectedChildren(t *testing.T) {
 			do: createJoiners2(), because: "CreatingMembers",
 		},
 		"members return without a Service": {
-			reason: "they heal the cluster, and have their addresses", seen: healthy(3).volumes().gone("b", "c").rejectedChild(ApplyService, "x").missing(),
+			reason: "they heal the cluster, and their addresses exist", seen: healthy(3).volumes().gone("b", "c").rejectedChild(ApplyService, "x").missing(),
 			do: create(NewPod{Name: "b", Role: Returning}, NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
 		},
 		"the labels of Pods": {
-			reason: "new Pods have theirs", seen: grows().rejectedChild(LabelMembers, ""), do: createJoiners2(), because: "CreatingMembers",
+			reason: "new Pods are created with their labels", seen: grows().rejectedChild(LabelMembers, ""), do: createJoiners2(), because: "CreatingMembers",
 		},
 		"roles are set without a budget": {
-			reason: "clients find the member", seen: healthy(3).role("c", Joiner).rejectedChild(ApplyBudget, "x"), do: setRole("c", Voter), because: "SettingRoles",
+			reason: "the client Service must select the member", seen: healthy(3).role("c", Joiner).rejectedChild(ApplyBudget, "x"), do: setRole("c", Voter), because: "SettingRoles",
 		},
 		"a member is restarted": {
-			reason: "evictions are bounded", seen: upgrades(), do: restart, because: "UpgradingMember",
+			reason: "the budget limits evictions", seen: upgrades(), do: restart, because: "UpgradingMember",
 		},
 		"no member is restarted without a budget": {
 			reason: "S6: an eviction could be a second disruption", seen: upgrading("3.7.3").rejectedChild(ApplyBudget, "x"),
 			because: v1beta2.ClusterReasonPodDisruptionBudgetRejected,
 		},
 		"a member whose restart waits for a budget": {
-			reason: "clients find it until then", seen: upgrades().rejectedChild(ApplyBudget, "x"), do: setRole("b", Voter), because: "SettingRoles",
+			reason: "clients reach the member until then", seen: upgrades().rejectedChild(ApplyBudget, "x"), do: setRole("b", Voter), because: "SettingRoles",
 		},
 		"a member is restarted while a budget can't be deleted": {
-			reason: "it only bounds evictions more tightly", do: restart, because: "UpgradingMember",
+			reason: "the budget only limits evictions more", do: restart, because: "UpgradingMember",
 			seen: upgrades().rejectedChild(DeleteBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
 		},
 		"a member is restarted if no budget is wanted": {
-			reason: "it is not asked for", do: restart, because: "UpgradingMember",
+			reason: "the spec asks for no budget", do: restart, because: "UpgradingMember",
 			seen: upgrades().rejectedChild(ApplyBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
 		},
-		"a member is restarted beside another owner's budget": {
-			reason: "it is not touched", do: restart, because: "UpgradingMember",
+		"a member is restarted while another owner has a budget with its name": {
+			reason: "the operator does not change that budget", do: restart, because: "UpgradingMember",
 			seen: func() *world {
 				w := upgrades().rejectedChild(ApplyBudget, "x")
 				w.o.ForeignBudget = "PodDisruptionBudget x"
@@ -82,7 +82,7 @@ func TestRejectedChildren(t *testing.T) {
 			}(),
 		},
 		"no learner is promoted without a budget": {
-			reason: "S6: the quorum grows, and evictions are still bounded by the old one", because: "WaitingForMember",
+			reason: "S6: the quorum grows, but the budget still allows evictions for the old one", because: "WaitingForMember",
 			seen: healthy(3).size(4).learner("d").rejectedChild(ApplyBudget, "x"),
 		},
 		"without a quorum": {
@@ -172,9 +172,9 @@ func TestAcceptChildren(t *testing.T) {
 		but    []Rejection
 		want   int
 	}{
-		"all":                 {reason: "what is accepted is forgotten", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2},
-		"of an action":        {reason: "it was not tried", known: of(pod), budget: 2, want: 1},
-		"no budget":           {reason: "it was not tried", known: of(ApplyService, ApplyBudget), budget: KeepBudget, want: 1},
+		"all":                 {reason: "the rejections of accepted children are forgotten", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2},
+		"of an action":        {reason: "the action was not tried", known: of(pod), budget: 2, want: 1},
+		"no budget":           {reason: "the budget was not tried", known: of(ApplyService, ApplyBudget), budget: KeepBudget, want: 1},
 		"a rejected Service":  {reason: "the budget was accepted", known: of(ApplyService, ApplyBudget), budget: 2, but: of(ApplyService), want: 1},
 		"labels are rejected": {reason: "everything else was accepted", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2, but: of(LabelMembers), want: 1},
 	} {

@@ -44,14 +44,14 @@ func TestJoinersAreMadeBeforeTheyAreAdded(t *testing.T) {
 			do: create(joiners(1)...), because: "CreatingMembers",
 		},
 		"a joiner whose volume holds data waits for a while": {
-			reason: "each volume may hold some: Pods and PVCs must not be created over and over",
+			reason: "each volume might hold data: Pods and PVCs must not be created repeatedly",
 			seen:   healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = now }), because: "AddingMember",
 		},
 		"a joiner whose volume holds data is replaced": {
 			reason: "it never joins", seen: healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = old }), do: create(joiners(1)...), because: "CreatingMembers",
 		},
 		"a joiner whose volume holds data is deleted once another one waits": {
-			reason: "S7: its Pod goes by uid, and its PVC after it", seen: healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = old }).size(3), do: discard("d"), because: "DeletingPod",
+			reason: "S7: its Pod is deleted by uid, and then its PVC", seen: healthy(3).size(4).joiner("d").answer("d", refusesData).pod("d", func(p *Pod) { p.Created = old }).size(3), do: discard("d"), because: "DeletingPod",
 		},
 		"a Pod that has ended is deleted before another one is created": {
 			reason: "it never joins, and they must not pile up", seen: healthy(3).size(4).joiner("d").finished("d"), do: discard("d"), because: "DeletingPod",
@@ -273,8 +273,8 @@ func TestStartPermits(t *testing.T) {
 			reason: "S2: it may be starting at this moment",
 			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "b", "c", "d")), because: "WaitingForMember",
 		},
-		"one whose permit names other members than there are gets it again": {
-			reason: "launcher and etcd refuse it; with the attempt that it had, one of the two can be used",
+		"one whose permit does not name the current members gets it again": {
+			reason: "launcher and etcd refuse the old permit; both have the same attempt, so only one can be used",
 			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(2, "a", "b", "d")).answer("d", func(a *Answer) { a.Attempt = 1 }),
 			do:     open("d", joinPermit(2, "a", "b", "c", "d")), because: "StartingMember",
 		},
@@ -285,8 +285,8 @@ func TestStartPermits(t *testing.T) {
 				Attempt: 1, Members: []string{"a", "b", "c", "d"}, Elsewhere: []PeerURLs{{Name: "b", At: "http://elsewhere:2380"}}, CatchUp: true,
 			}), because: "StartingMember",
 		},
-		"one whose permit names a member where it is no more gets it again": {
-			reason: "what a person did to the list was undone",
+		"one whose permit has an old peer URL of a member gets it again": {
+			reason: "a user undid a change of the member list",
 			seen: healthy(3).size(4).unstarted("d").permit("d", StartPermit{
 				Attempt: 1, Members: []string{"a", "b", "c", "d"}, Elsewhere: []PeerURLs{{Name: "b", At: "http://elsewhere:2380"}}, CatchUp: true,
 			}),
@@ -297,7 +297,7 @@ func TestStartPermits(t *testing.T) {
 			seen:   healthy(3).size(4).unstarted("d").permit("d", joinPermit(1, "a", "d")).silent("d"), because: "WaitingForMember",
 		},
 		"of two whose permits are outdated, the first does not wait for the second": {
-			reason: "the second will wait for the first, and each would wait for the other",
+			reason: "the second will wait for the first, so otherwise they would wait for each other",
 			seen:   healthy(1).size(3).unstarted("b").unstarted("c").permit("b", joinPermit(1, "b")).permit("c", joinPermit(1, "b", "c")),
 			do:     open("b", joinPermit(1, "a", "b", "c")), because: "StartingMember",
 		},
@@ -482,5 +482,5 @@ func TestPollIntervals(t *testing.T) {
 	}
 }
 
-// refusesData is what is heard of a launcher that finds data on a new member's volume.
+// refusesData makes an Answer that of a launcher that found data on a new member's volume.
 func refusesData(a *Answer) { *a = Answer{Refusing: true, Blocked: "its launcher does not start etcd"} }

@@ -35,9 +35,10 @@ func firstStep(v *facts.View) *step.Step {
 }
 
 func decide(v *facts.View, s *step.Step) Decision {
+	isStatusRejected := v.IsStatusRejected()
 	st := status.Of(v, s)
 	requeueAfter := step.UntilRetry(v, step.RequeueSooner(v, s.RequeueAfter))
-	if latches(v, &st) {
+	if latches(v, &st) && !isStatusRejected {
 		requeueAfter = min(requeueAfter, step.AtOnce)
 	}
 	return Decision{

@@ -111,19 +111,19 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			do: discardClaim("y"), because: "DeletingVolume",
 		},
 		"one role is rejected, and the others are set": {
-			reason: "clients find the other member", do: setRole("b", Voter), because: "SettingRoles",
+			reason: "clients can reach the other member", do: setRole("b", Voter), because: "SettingRoles",
 			seen: healthy(3).role("b", Joiner).role("c", Joiner).rejectedEffect(RejectionOf(SetRoles{}, "c")),
 		},
-		"a rejected role holds up no growth": {
+		"a rejected role does not hold up growth": {
 			reason: "nothing needs the label", do: createJoiners2(), because: "CreatingMembers",
 			seen: healthy(3).size(5).role("c", Joiner).rejectedEffect(RejectionOf(SetRoles{}, "c")),
 		},
-		"a rejected role is waited for at last": {
+		"without other work, the next try of a rejected role is waited for": {
 			reason: "the next try is due soon", because: v1beta2.ClusterReasonActionRejected,
 			seen: healthy(3).role("c", Joiner).rejectedEffect(RejectionOf(SetRoles{}, "c")),
 		},
-		"an ended Pod that can't be deleted keeps no other member away": {
-			reason: "the Pod of b exists, and that of c is missing", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
+		"an ended Pod that can't be deleted does not keep other members from returning": {
+			reason: "the Pod of b exists, and the Pod of c is missing", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
 			seen: healthy(5).volumes().finished("b").gone("c").rejectedEffect(RejectionOf(DeletePod{}, "b")),
 		},
 		"the owner of one PVC can't be changed": {
@@ -136,13 +136,13 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			seen: nothing(3).rejectedEffect(Rejection{Kind: "WriteStatus"}),
 		},
 		"members return though the status can't be written": {
-			reason: "nothing is recorded for that", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
+			reason: "a return is not recorded", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
 			seen: healthy(3).volumes().gone("c").rejectedEffect(Rejection{Kind: "WriteStatus"}),
 		},
 	}.run(t)
 }
 
-// rejectedEffect are effects that the API server has rejected just now.
+// rejectedEffect makes the API server reject these effects now.
 func (w *world) rejectedEffect(effects ...Rejection) *world {
 	for _, r := range effects {
 		r.Words, r.Generation = quotaWords, w.o.Cluster.Generation
@@ -251,8 +251,8 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 	}
 }
 
-// A user reads no name of an action's type, except for actions that only write the status: of
-// those the write is rejected.
+// Messages never contain the name of an action's type. Actions that only write the status are exempt, because
+// the rejected effect is the write of the status.
 func TestEveryRejectedActionIsDescribed(t *testing.T) {
 	actions := []Action{
 		AddLearner{}, AdoptSeed{}, AdoptSurvivor{}, AdvanceLog{}, CancelDowngrade{}, ChangeImage{}, Compact{}, Defragment{}, DeleteClaim{}, DeletePod{}, DisarmAlarm{},

@@ -12,50 +12,50 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/volumes"
 )
 
-// rules is the runbook: the first rule that returns a step decides. Order is behaviour; the
-// comment beside each rule says why it stands where it does.
+// rules is the runbook: the first rule that returns a step decides. The order matters, and the comment beside
+// each rule gives the reason for its position.
 //
-// A rule whose action the API server rejects counts as one that has nothing to do, so that a
-// rejection holds up only what needs the effect. A rule that is Required is waited for instead:
-// the rules after it rely on its effect, and the comment says for what.
+// A rule whose action the API server rejects is skipped, so that a rejection holds up only what needs the
+// effect. A rule that is Required is waited for instead: the rules after it rely on its effect, and the comment
+// gives the reason.
 var rules = []step.Rule{
 	// What must not be touched (S12).
-	fence.Deleting,             // what is deleted needs nothing else
-	fence.Paused,               // the user's word, before all that the operator would do
-	fence.Conflict,             // objects of others are in the way of each step below
-	fence.LiftFence,            // before Fenced, which would wait for it for ever
+	fence.Deleting,             // a cluster that is being deleted needs nothing else
+	fence.Paused,               // the user's request precedes all work of the operator
+	fence.Conflict,             // another owner's objects block each step below
+	fence.LiftFence,            // before Fenced, which would wait for it forever
 	fence.AdoptSeed,            // the same: the restore's seed ends the fence
-	fence.Fenced,               // a restore is at work: nothing below is tried
-	step.Required(fence.Fence), // a restore asks: before anything else is begun, which it waits for
-	fence.Legacy,               // below, Pods are created and deleted
-	fence.Unsupported,          // before a version is recorded that cannot run
-	access.AwaitCertificates,   // before the beginning: Pods are made for the recorded CAs
-	access.AwaitClientCertificate( // below, the silence of a member says something
-		step.Required(bootstrap.RevokeSeedPermits), // a seed may serve already: below, Pods may lose their data (S2)
-		access.OnceBegun(volumes.KeepVolumes),      // the order of these is that of below
+	fence.Fenced,               // a restore runs: nothing below is tried
+	step.Required(fence.Fence), // requested by a restore, which would have to wait for other steps
+	fence.Legacy,               // the rules below create and delete Pods
+	fence.Unsupported,          // before an unsupported version is recorded
+	access.AwaitCertificates,   // before bootstrap: Pods are built for the recorded CAs
+	access.AwaitClientCertificate( // the rules below draw conclusions if a member does not answer
+		step.Required(bootstrap.RevokeSeedPermits), // a seed might serve already: the rules below can lose a Pod's data (S2)
+		access.OnceBegun(volumes.KeepVolumes),      // these have the same order as below
 		access.OnceBegun(membership.ClearFinishedPods),
 		access.OnceBegun(membership.ReturnPods),
 		access.OnceBegun(access.ReturnReadyToService), // last: it needs the Pods
 	),
 
 	// One beginning (S1).
-	step.Required(bootstrap.AdoptVolumes),      // before Existed, which refuses to begin beside volumes
+	step.Required(bootstrap.AdoptVolumes),      // before Existed, which refuses to bootstrap if PVCs exist
 	bootstrap.Existed,                          // before a seed is named
 	step.Required(bootstrap.RecordBootstrap),   // before any Pod is created: its name is recorded (S1)
-	step.Required(bootstrap.RevokeSeedPermits), // before the cluster id is latched, and the seed's data counts (S2)
-	step.Required(bootstrap.DropOldSeeds),      // before Pods are created in the places that they hold, and another seed serves (S1)
+	step.Required(bootstrap.RevokeSeedPermits), // before the cluster id is latched: from then on, the seed's data counts (S2)
+	step.Required(bootstrap.DropOldSeeds),      // before Pods are created in their place, and before another seed serves (S1)
 	bootstrap.DropEndedJoiners,                 // the same
-	rollout.RepairImage,                        // before all waits for a Pod: without it that one never runs
-	rollout.RecreateBroken,                     // after RepairImage, which does with less
-	step.Required(bootstrap.CreateFirstPods),   // after whatever held their places; the next two rules need the seed's Pod
+	rollout.RepairImage,                        // before all waits for a Pod, which might never run without it
+	rollout.RecreateBroken,                     // after RepairImage, which changes less
+	step.Required(bootstrap.CreateFirstPods),   // after the rules that make room for them; the next two rules need the seed's Pod
 	bootstrap.RestartSeed,                      // needs the seed's Pod
-	step.Required(bootstrap.LatchClusterID),    // waits for the seed: below, the cluster has begun
+	step.Required(bootstrap.LatchClusterID),    // waits for the seed: the rules below need a bootstrapped cluster
 
 	// A majority is lost for good, and the cluster begins anew with a survivor's data (S13).
-	step.Required(recovery.AbortRecovery),       // before each step: a doubt ends the recovery
-	step.Required(recovery.MarkSurvivors),       // before the seed exists survivors have no clients
+	step.Required(recovery.AbortRecovery),       // before each step: a doubt aborts the recovery
+	step.Required(recovery.MarkSurvivors),       // survivors must have no clients when the seed is created
 	step.Required(recovery.CreateSurvivorsSeed), // after the survivors are marked; the next rule needs the seed's Pod
-	step.Required(recovery.AdoptSurvivor),       // waits for the seed: nothing below is done to the old cluster
+	step.Required(recovery.AdoptSurvivor),       // waits for the seed: nothing below may change the old cluster
 
 	// What needs no quorum: give members back their Pods.
 	volumes.KeepVolumes,                            // early: the EtcdCluster may be deleted next
@@ -63,7 +63,7 @@ var rules = []step.Rule{
 	membership.ReturnPods,                          // before all that asks members: silent ones come back
 	access.AwaitCredentials,                        // below, etcd has to tell who is there
 	membership.MakeRoom,                            // after ReturnPods: the Pod without a place is there
-	step.Required(bootstrap.LatchAdopted),          // after adopted volumes have their Pods; below, the cluster id is known
+	step.Required(bootstrap.LatchAdopted),          // after adopted PVCs have their Pods; the rules below need the cluster id
 	bootstrap.WhileAdopting(maintenance.Corrupted), // before the wait, which would hide it
 	bootstrap.AwaitAdopted,                         // below, the cluster id is known
 	rollout.RedirectUpgrade,                        // no quorum needed: it may be the upgrade that broke it
@@ -84,9 +84,9 @@ var rules = []step.Rule{
 	membership.RevokeStartPermits,           // before Promote: a voter never has one (S2)
 
 	// Alarms: what a removed member has left behind, and who is not to hand on its data.
-	maintenance.DisarmRemoved,       // first: etcd refuses writes until then
-	maintenance.RecordComparison,    // before RemoveLost, which goes by what is recorded
-	maintenance.TransferFromCorrupt, // before AddLearner: a leader sends its data to who joins (S8)
+	maintenance.DisarmRemoved,                      // first: etcd refuses writes until then
+	maintenance.RecordComparison,                   // before RemoveLost, which goes by what is recorded
+	step.Required(maintenance.TransferFromCorrupt), // before AddLearner: a leader sends its data to who joins (S8)
 
 	// Membership, one settled change at a time (S3).
 	membership.RemoveStrays, // before AddLearner: they take its place
@@ -139,6 +139,6 @@ var rules = []step.Rule{
 	maintenance.RefuseComparisonSchedule,
 	volumes.AwaitGrowth,
 
-	step.AwaitRejected, // last: everything that does not need the rejected effects has been done
-	step.Rest,          // always answers
+	step.AwaitRejected, // last: no other rule has a step that needs no rejected effect
+	step.Rest,          // always returns a step
 }

@@ -29,7 +29,7 @@ func TestLogOf35IsLeftBehind(t *testing.T) {
 		"by each member's own count": {
 			reason: "its snapshots are further apart", seen: old35(snapshotCount+1).pod("b", slowSnapshots(snapshotCount+5)), do: advance(5), because: v1beta2.ClusterReasonWritingSnapshots,
 		},
-		"not while it is unknown when a member writes its next snapshot": {
+		"not while the time of a member's next snapshot is unknown": {
 			reason: "ETCD_SNAPSHOT_COUNT comes from another object: 3.7 may panic on 3.5's log", seen: old35(snapshotCount+1).pod("b", slowSnapshots(facts.UnknownCount)), because: v1beta2.ClusterReasonWaitingForSnapshot,
 		},
 		"one that has not applied all": {

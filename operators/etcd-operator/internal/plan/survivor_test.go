@@ -65,11 +65,11 @@ func TestChooseSurvivor(t *testing.T) {
 		"nobody unless a user wants it": {
 			reason: "writes may be lost", seen: lost().cluster(func(c *Cluster) { c.Survive = false }), because: "QuorumLost",
 		},
-		"nobody while the owner of a volume is in doubt": {
-			reason: "S13: it may hold more", seen: lost().doubtful("c"), because: "NoQuorum",
+		"no survivor while the owner of a voter's PVC is in doubt": {
+			reason: "S13: it might hold newer data", seen: lost().doubtful("c"), because: "NoQuorum",
 		},
-		"nobody while the owner of another volume is in doubt": {
-			reason: "S13: it may be a member's of which no list tells", seen: lost().doubtful("f"), because: "QuorumLost",
+		"no survivor while the owner of another PVC is in doubt": {
+			reason: "S13: it might belong to a member that no list contains", seen: lost().doubtful("f"), because: "QuorumLost",
 		},
 		"nobody at once": {
 			reason: "S13: the doubt must have time to show", seen: lost().cluster(func(c *Cluster) { c.QuorumLostSince = now.Add(-standTime + 1) }), because: "QuorumLost",

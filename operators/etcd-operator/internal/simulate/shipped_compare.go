@@ -49,7 +49,7 @@ func (s *shipped) compareObservation(o *facts.Observation) {
 	if m == nil { // no member was asked, so that nothing has happened since it began to look
 		m = s.modelled()
 	}
-	m.Rejections = o.Rejections // which the model remembers in another way
+	m.Rejections = o.Rejections // the model represents them differently
 	for _, name := range o.Conflicts {
 		if strings.HasPrefix(name, "Service ") { // of which the model has none
 			m.Conflicts = append(m.Conflicts, name)
@@ -98,14 +98,14 @@ func inOwnWords(o *facts.Observation) *facts.Observation {
 	return &c
 }
 
-// notCompared is what the model has no part of, fills with names and words of its own, or keeps
-// otherwise: Comparison and Growth are of keepers beside the Observer, TLS runs and databases that
-// fill are not compared, and the times of roles and the reasons why nobody answers have no meaning to
-// the model. The times of other states are corrected by when the operator saw them first.
+// notCompared lists the fields that the model lacks, fills with its own names and words, or represents
+// differently. Keepers beside the Observer fill Comparison and Growth. Runs with TLS, or with databases that
+// fill up, are not compared. The times of roles, and the reasons why members do not answer, have no meaning in
+// the model. The times of other states are corrected to when the operator first saw them.
 var notCompared = map[reflect.Type][]string{
 	reflect.TypeFor[facts.Observation](): {"Now", "Since", "FreshNames", "FreshToken", "Comparison", "Growth", "ForeignBudget"},
 	reflect.TypeFor[facts.Cluster]():     {"Namespace", "PeerURLFormat", "LastStatus", "RootSecret", "Finalizers", "Consistency", "Maintenance"},
-	reflect.TypeFor[facts.Pod]():         {"IP", "Creating", "RoleSince", "Seen", "NodeLostSince", "DeletingSince", "UnreadySince", "RunningSince", "ReadySince"},
+	reflect.TypeFor[facts.Pod]():         {"IP", "Creating", "RoleSince", "Seen", "UnreadyDated", "NodeLostSince", "DeletingSince", "UnreadySince", "RunningSince", "ReadySince"},
 	reflect.TypeFor[facts.Exit]():        {"Words"},
 	reflect.TypeFor[facts.Answer]():      {"Trouble", "Blocked", "Refusing", "Quota"},
 	reflect.TypeFor[facts.Claim]():       {"Refusal"},

@@ -24,6 +24,8 @@ func AwaitCertificates(v *facts.View) *step.Step {
 		return step.Wait(step.Idle, string(t.Problem), "waiting for valid certificates before the cluster starts: "+t.Message).As(problemOutcome(t.Problem)).UntilCertified()
 	case t.Trust == "" || t.NoClientCertificate:
 		return step.Wait(step.Shortly, v1beta2.ClusterReasonCertificatesPending, "waiting for certificates before the cluster starts").UntilCertified()
+	case v.Cluster.RecordedTrust() != t.Trust && v.IsStatusRejected():
+		return step.AwaitRejected(v)
 	case v.Cluster.RecordedTrust() != t.Trust:
 		return step.Wait(step.AtOnce, v1beta2.ClusterReasonCertificatesPending, "certificates are ready: recording which CAs members trust")
 	}

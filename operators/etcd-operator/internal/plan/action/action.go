@@ -22,8 +22,8 @@ type traits struct {
 	// record writes into the status what the action latches there; nil if it latches nothing,
 	// and its effect is observed.
 	record func(*v1beta2.ClusterStatus)
-	// object is the name of the one object that the action changes and whose change the API
-	// server can reject. It is empty for an action on several objects, or on none.
+	// object is the name of the one object whose change the API server can reject. It is empty for an action on
+	// several objects, or on none.
 	object string
 	// step is true of a step on the way to something that is told when it is there: it gets no
 	// event of its own.

@@ -7,7 +7,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// Accept returns what is remembered once an action was carried out, and before the status is
+// Accept returns the rejections that are still remembered after an action succeeded, and before the status is
 // written.
 func Accept(all []facts.Rejection, a Action) []facts.Rejection {
 	done := Effects(a)
@@ -16,8 +16,8 @@ func Accept(all []facts.Rejection, a Action) []facts.Rejection {
 	})
 }
 
-// Effects returns the effects of an action that can be rejected, each by itself. An action that
-// is recorded in the status has the status as its last effect.
+// Effects returns each effect of an action that can be rejected. If the action is recorded in the status, its
+// last effect is the write of the status.
 func Effects(a Action) []facts.Rejection {
 	var all []facts.Rejection
 	switch x := a.(type) {
@@ -46,8 +46,8 @@ func Effects(a Action) []facts.Rejection {
 	return all
 }
 
-// Without returns an action without the effects that are held back; nil if none is left. Only
-// effects on Pods that exist are left out: new Pods are created together, or not at all.
+// Without returns an action without the effects that are held back, or nil if none is left. It omits only
+// effects on existing Pods: new Pods are created together, or not at all.
 func Without(a Action, heldBack func(facts.Rejection) bool) Action {
 	switch x := a.(type) {
 	case SetRoles:
@@ -68,12 +68,12 @@ func Without(a Action, heldBack func(facts.Rejection) bool) Action {
 	return nil
 }
 
-// RejectedPod returns the Rejection of a new Pod or of its PVC.
+// RejectedPod returns the Rejection of a new Pod, or of its PVC if volume is true.
 func RejectedPod(p NewPod, volume bool) facts.Rejection {
 	return facts.Rejection{Kind: facts.CreatingPods, Role: p.Role, Volume: volume, Name: p.Name}
 }
 
-// RejectionOf returns the Rejection of what an action does to one object.
+// RejectionOf returns the Rejection of an action's effect on one object.
 func RejectionOf(a Action, name string) facts.Rejection {
 	return facts.Rejection{Kind: KindOf(a), Name: name}
 }

@@ -63,7 +63,7 @@ func isGivenUp(v *facts.View, seed *facts.Pod) bool {
 	if v.HasOldTemplate(seed) && v.Stuck(seed) != "" {
 		return true
 	}
-	return v.NodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.IsExpired(seed.Created))
+	return v.NodeLost(seed) || (seed.Persistent && seed.Node == "" && seed.Unschedulable != "" && v.IsExpired(seed.ExistsSince()))
 }
 
 // DropOldSeeds deletes the Pods of seeds that were given up before any of them

@@ -22,8 +22,7 @@ type Answer struct {
 	// answered: another Pod did, or its own launcher refuses to start etcd on data that is
 	// not the member's. Nothing else is set then.
 	Blocked string
-	// Refusing is true when the Pod's own launcher says that it does not start etcd on the data that it
-	// finds.
+	// Refusing is true if the Pod's own launcher reports that it does not start etcd on the data on its disk.
 	Refusing bool
 	// Trouble says why etcd could not be asked, in words that stay the same as long as
 	// the cause does, such as "connection refused"; empty if it was not tried.

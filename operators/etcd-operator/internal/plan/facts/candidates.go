@@ -23,7 +23,7 @@ func (v *Objects) IsStranded(p *Pod) bool {
 func (v *Losses) OutgrownPods() int {
 	n := 0
 	for i := range v.Pods {
-		if p := &v.Pods[i]; p.Role == Joiner && v.HasOldTemplate(p) && !v.IsMember(p.Name) && p.DeletingSince.IsZero() {
+		if p := &v.Pods[i]; p.Role == Joiner && v.HasOldTemplate(p) && !v.IsMember(p.Name) && p.DeletingSince.IsZero() && !v.IsDeletionRejected(p) {
 			n++
 		}
 	}
@@ -103,17 +103,18 @@ func (v *Losses) isUnusable(p *Pod) bool {
 	return v.PVCMissing(p) || v.refusesData(p) || v.isOnRetiredVolume(p) || v.isTiedToOldVolume(p) || v.IsIncompatible(p) || v.HasOldTemplate(p)
 }
 
-// refusesData reports whether the launcher of a Pod that was to join finds data on its volume, as on a local
-// volume that was not wiped. Another Pod on another volume is tried after a while: each may find the same.
+// refusesData reports whether a joiner's launcher found data on its volume, for example on a local volume that
+// was not wiped. Another Pod with another volume is tried only after a while, because each volume might hold
+// data.
 func (v *Objects) refusesData(p *Pod) bool {
-	return p.Answer.Refusing && v.Now.Sub(p.existsSince()) >= OldPodAge
+	return p.Answer.Refusing && v.Now.Sub(p.ExistsSince()) >= OldPodAge
 }
 
 // isTiedToOldVolume reports whether a Pod finds no node, and has the volume of an earlier Pod of its name: a
 // person has recreated it, and that volume may be bound to a node that is gone.
 func (v *Losses) isTiedToOldVolume(p *Pod) bool {
 	c := v.ClaimOf[p.Name]
-	return p.Persistent && p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.existsSince()) && c != nil && p.Created.Sub(c.Created) > cacheLag
+	return p.Persistent && p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.ExistsSince()) && c != nil && p.Created.Sub(c.Created) > cacheLag
 }
 
 // LowLimitAge is how old a Pod that HasLowLimit gets before another one is tried: whatever
@@ -145,5 +146,5 @@ func LowLimitText(p *Pod) string {
 // isOnRetiredVolume reports whether a Pod runs on a volume that is not the cluster's: one that
 // a restore has retired.
 func (v *Objects) isOnRetiredVolume(p *Pod) bool {
-	return p.Persistent && v.ClaimOf[p.Name] == nil && v.Now.Sub(p.existsSince()) > cacheLag
+	return p.Persistent && v.ClaimOf[p.Name] == nil && v.Now.Sub(p.ExistsSince()) > cacheLag
 }

@@ -133,8 +133,7 @@ const (
 	CertificatesMissing CertificateProblem = v1beta2.ClusterReasonCertificatesMissing
 	// CertificatesInvalid: a certificate would not be accepted.
 	CertificatesInvalid CertificateProblem = v1beta2.ClusterReasonCertificatesInvalid
-	// CertificatesUnreadable: the API server does not return a Secret, so that it is unknown
-	// what is in it.
+	// CertificatesUnreadable: the API server does not return a Secret, so its content is unknown.
 	CertificatesUnreadable CertificateProblem = v1beta2.ClusterReasonCertificatesUnreadable
 	// CertificatesPending: they are being issued.
 	CertificatesPending CertificateProblem = v1beta2.ClusterReasonCertificatesPending

@@ -28,7 +28,16 @@ func (v *Objects) IsCrashing(p *Pod) bool {
 	requeueAfter := p.Looping || (!p.RunningSince.IsZero() && v.Now.Sub(p.RunningSince) < slowStart)
 	exits := p.Restarts - p.ProvenRestarts
 	return requeueAfter && p.LastExit.isOwnFailure() && exits >= DamageExits && !p.Finished && p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && !p.Answer.Waiting &&
-		!p.UnreadySince.IsZero() && v.Now.Sub(p.UnreadySince) >= damageAge
+		!p.UnreadySince.IsZero() && v.Now.Sub(p.unreadyByKubelet()) >= damageAge
+}
+
+// unreadyByKubelet returns since when a Pod is not ready by its kubelet's clock. That is enough for a
+// member that crashes: no clock changes how often it has.
+func (p *Pod) unreadyByKubelet() time.Time {
+	if p.UnreadyDated.IsZero() {
+		return p.UnreadySince
+	}
+	return p.UnreadyDated
 }
 
 // IsDamaged reports whether a member's data counts as broken: its etcd crashes in a Pod and

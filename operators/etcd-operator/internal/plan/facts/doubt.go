@@ -7,37 +7,37 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// Doubtful is what Plan needs of a Pod or PersistentVolumeClaim that may be a member's (see
+// Doubtful describes, for Plan, a Pod or PersistentVolumeClaim that might be a member's (see
 // Observation.Doubtful).
 type Doubtful struct {
-	// Name is also that of the member.
+	// Name is the name of the object and of the member.
 	Name string
-	// Advice says what is wrong with its metadata, and how a person corrects it.
+	// Advice describes the fault in the object's metadata, and how a user corrects it.
 	Advice string
 }
 
-// DoubtfulPVC is a PVC that may be a member's of the EtcdCluster of that uid. The patch makes it the
-// EtcdCluster's, whichever of its owner references and labels was changed.
+// DoubtfulPVC returns the Doubtful of a PVC that might be a member's of the EtcdCluster with this uid. The
+// patch in its advice makes the EtcdCluster the owner, whichever owner references and labels were changed.
 func DoubtfulPVC(namespace, name, uid string) Doubtful {
 	return Doubtful{name, fmt.Sprintf("PVC %s might hold a member's data, but its owner references and labels do not say whose it is: "+
 		`if it is this cluster's, kubectl -n %s patch pvc %s --type=merge -p '{"metadata":{"ownerReferences":null,"labels":{"%s":"%s"}}}', else delete it`,
 		name, namespace, name, v1beta2.LabelOwner, uid)}
 }
 
-// DoubtfulPod is a Pod that may be a member's of the EtcdCluster c of that uid.
+// DoubtfulPod returns the Doubtful of a Pod that might be a member's of the EtcdCluster c with this uid.
 func DoubtfulPod(namespace, name, c, uid string) Doubtful {
 	return Doubtful{name, fmt.Sprintf("Pod %s might be a member's, but its owner references do not say whose it is: "+
 		`if it is this cluster's, kubectl -n %s patch pod %s --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"EtcdCluster","name":"%s","uid":"%s","controller":true}]}}', else delete it`,
 		name, namespace, name, v1beta2.GroupVersion, c, uid)}
 }
 
-// hasNoClaim reports whether nothing of that name can hold a member's data: no PVC exists, or another
+// hasNoClaim reports whether no PVC with this name can hold a member's data: it does not exist, or another
 // controller owns it.
 func (v *Objects) hasNoClaim(name string) bool {
 	return v.ClaimOf[name] == nil && v.DoubtOf[name] == nil
 }
 
-// DoubtText says which members' Pods or PVCs are in doubt, and what to do; empty if none is.
+// DoubtText describes which members' Pods or PVCs are in doubt, and what to do; empty if none is.
 func (v *Members) DoubtText() string {
 	var said []string
 	for _, m := range v.List {

@@ -121,7 +121,7 @@ func (v *Losses) Loss(m Member) string {
 		return "" // what runs there is not known
 	case p == nil && v.hasNoClaim(m.Name):
 		return "its Pod and its data are gone"
-	case p == nil && m.Learner && !m.Started:
+	case p == nil && m.Learner && !m.Started && v.DoubtOf[m.Name] == nil:
 		return "it never started and its Pod is gone"
 	case p == nil:
 		return ""
@@ -143,7 +143,7 @@ func (v *Losses) Loss(m Member) string {
 		return "its PersistentVolume no longer exists"
 	case v.losesVolume(p) && v.Stuck(p) != "" && v.IsExpired(p.UnreadySince):
 		return fmt.Sprintf("it does not run (%s), and its PVC is being deleted", v.Stuck(p))
-	case p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.existsSince()):
+	case p.Node == "" && p.Unschedulable != "" && v.IsExpired(p.ExistsSince()):
 		return "its Pod is unschedulable: " + p.Unschedulable
 	case !m.Started && v.IsIncompatible(p):
 		return fmt.Sprintf("it has etcd %s, which cannot join this cluster", p.Version)
@@ -151,7 +151,7 @@ func (v *Losses) Loss(m Member) string {
 		return fmt.Sprintf("it allows only %d learners, fewer than the others", p.Learners)
 	case m.Learner && v.HasOldTemplate(p) && v.Stuck(p) != "" && (!m.Started || !v.OnVolume(p)):
 		return fmt.Sprintf("it does not run (%s), and the spec asks for another Pod", v.Stuck(p))
-	case m.Learner && p.Trouble != "" && v.IsExpired(p.existsSince()):
+	case m.Learner && p.Trouble != "" && v.IsExpired(p.ExistsSince()):
 		// Such as one that lost its disk after it had joined: the leader takes it to
 		// have more than it has, and it crashes for ever. It has no vote to lose.
 		return "it is a learner that never became ready: " + p.Trouble

@@ -220,7 +220,7 @@ const cacheLag = time.Minute
 // PVCMissing reports whether a Pod waits for a volume that does not exist: it was
 // deleted before the Pod was scheduled, and nobody recreates it.
 func (v *Objects) PVCMissing(p *Pod) bool {
-	return p.Persistent && p.Node == "" && v.hasNoClaim(p.Name) && v.Now.Sub(p.existsSince()) > cacheLag
+	return p.Persistent && p.Node == "" && v.hasNoClaim(p.Name) && v.Now.Sub(p.ExistsSince()) > cacheLag
 }
 
 // EmptyFor is for how long a launcher must have found no data before its disk counts as

@@ -27,8 +27,8 @@ type Observation struct {
 	// Retained are the claims that an earlier EtcdCluster of this name has left, sorted by
 	// name. They are not this one's.
 	Retained []Retained
-	// Doubtful are Pods and PVCs that may be members' although their owner references and labels do not
-	// say that they are this cluster's, sorted by name. No decision rests on their absence (S9).
+	// Doubtful lists the Pods and PVCs that might be members' although their owner references and labels do not
+	// say so, sorted by name. No decision relies on their absence (S9).
 	Doubtful []Doubtful
 	// Conflicts describe objects of a name that this cluster needs and that
 	// belong to someone else, such as "Service b-client of EtcdCluster b".

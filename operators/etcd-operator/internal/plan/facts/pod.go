@@ -54,9 +54,12 @@ type Pod struct {
 	Role Role
 	// RoleSince is when it got its role; zero if it was made with it.
 	RoleSince time.Time
-	// Created is the API server's time. Seen is when the operator first saw the Pod: a loss counts from
-	// the later of the two (see existsSince).
+	// Created is a time of the API server. Seen is when the operator first saw the Pod. A loss counts from the
+	// later time (see ExistsSince).
 	Created, Seen time.Time
+	// UnreadyDated is since when the Pod is not ready by its kubelet's clock; UnreadySince is by the
+	// operator's.
+	UnreadyDated time.Time
 	// DeletingSince is the time of the request to delete it; zero if there is none.
 	DeletingSince time.Time
 	// Finished is true when the Pod has failed or succeeded: it never runs again.
@@ -67,10 +70,10 @@ type Pod struct {
 	// once the scheduler has tried.
 	Node          string
 	Unschedulable string
-	// Trouble says why etcd does not run, such as "ImagePullBackOff: …" or "CrashLoopBackOff: …": for the
-	// sake of its own container, or of an init container; empty if it does.
+	// Trouble is the reason why etcd's container, or an init container before it, does not run, for example
+	// "ImagePullBackOff: …". It is empty if etcd runs.
 	Trouble string
-	// ImageUnavailable is true while the container, or an init container of the operator's, waits for its
+	// ImageUnavailable is true while etcd's container, or an init container of the operator, waits for its
 	// image.
 	ImageUnavailable bool
 	// Restarts is how often the etcd container has been restarted in this Pod, and
@@ -123,8 +126,8 @@ type Pod struct {
 	// Learners is the ETCD_MAX_LEARNERS that the Pod's etcd runs with; 0 if none
 	// is set.
 	Learners int
-	// SnapshotCount is the ETCD_SNAPSHOT_COUNT that the Pod's etcd runs with; 0 if none is
-	// set, UnknownCount if it cannot be read.
+	// SnapshotCount is the ETCD_SNAPSHOT_COUNT of the Pod's etcd. It is 0 if unset, and UnknownCount if it
+	// cannot be read.
 	SnapshotCount int
 	// StartPermit is the permit to start that is written on the Pod; nil if there is none.
 	StartPermit *StartPermit
@@ -136,12 +139,12 @@ type Pod struct {
 	Answer Answer
 }
 
-// UnknownCount is a SnapshotCount that cannot be read: it may be any number.
+// UnknownCount is a SnapshotCount that cannot be read: it might be any number.
 const UnknownCount = -1
 
-// existsSince is since when a Pod exists, by the API server's clock or by the operator's, whichever is
-// later: no loss counts from before the operator saw the Pod.
-func (p *Pod) existsSince() time.Time {
+// ExistsSince returns the later of two times: when the API server created the Pod, and when the operator first
+// saw it. So no loss counts from before the operator saw the Pod.
+func (p *Pod) ExistsSince() time.Time {
 	if p.Seen.After(p.Created) {
 		return p.Seen
 	}

@@ -10,29 +10,29 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// This file holds what the API server has rejected: a Pod for which a quota has no room, a
-// PVC that an admission policy denies, a patch that a webhook answers with an error. The
-// operator remembers each rejected effect and retries it less and less often. A rejection
-// holds up only what needs the effect: the other rules go on (see step.First).
+// This file holds what the API server has rejected. For example, a quota has no room for a Pod, an admission
+// policy denies a PVC, or a webhook returns an error for a patch. The operator remembers each rejected effect
+// and retries it less and less often. A rejection holds up only what needs the effect: the other rules still
+// run (see step.First).
 //
-// The children of an EtcdCluster are its Services, its PodDisruptionBudget, and the labels of
-// Pods and PVCs. A step that needs one of them names it (see step.Step.Needs).
+// The children of an EtcdCluster are its Services, its PodDisruptionBudget, and the labels of Pods and PVCs. A
+// step that needs a child declares it (see step.Step.Needs).
 
-// Rejection is an effect that failed at the API server. What it did is unknown if the answer was
-// a timeout or an internal error.
+// Rejection is an effect that failed at the API server. Whether it happened is unknown if the answer was a
+// timeout or an internal error.
 type Rejection struct {
-	// Kind is the action's. For CreatePods, Role is the Pod's, and Volume is true if its PVC
-	// was rejected, and not the Pod itself.
+	// Kind is the kind of the action. For CreatePods, Role is the Pod's role, and Volume is true if the PVC was
+	// rejected rather than the Pod.
 	Kind   string
 	Role   Role
 	Volume bool
-	// Absent is true for a Service that does not exist, so that it was to be created.
+	// Absent is true for the peer Service if it does not exist, so that new members would have no DNS name.
 	Absent bool
-	// Outdated is true if no API server has rejected it: a precondition of the action has not held
-	// for longer than caches lag.
+	// Outdated is true if a precondition of the action has failed for longer than caches lag. The API server
+	// has not rejected anything.
 	Outdated bool
-	// Name is the object's. A joiner's Pod has no name that matters: the next try uses
-	// this one again, because a PVC of that name may exist that no Pod has ever used.
+	// Name is the name of the object. For a joiner's Pod, the next try uses the name again, because a PVC with
+	// it might exist that no Pod has used.
 	Name string
 	// Words are the API server's, without the object's name.
 	Words string
@@ -51,8 +51,8 @@ const (
 	LabelMembers = "LabelMembers"
 )
 
-// WritingStatus is the Kind of a Rejection of the EtcdCluster's status. Actions that only
-// record something there need it (see action.Effects).
+// WritingStatus is the Kind of a Rejection of the EtcdCluster's status. Actions that only record something in
+// the status need this write (see action.Effects).
 const WritingStatus = "WriteStatus"
 
 // IsOfChild reports whether it is of a child that is brought to what it is to be together
@@ -69,8 +69,8 @@ func (r *Rejection) IsOfChild(budget int) bool {
 	return false
 }
 
-// AcceptChildren returns what is remembered once the children were applied, except those that
-// were held back or rejected.
+// AcceptChildren returns the rejections that are still remembered after the children were applied. except lists
+// the children that were held back or rejected.
 func AcceptChildren(all []Rejection, budget int, except ...Rejection) []Rejection {
 	return slices.DeleteFunc(slices.Clone(all), func(r Rejection) bool {
 		return r.IsOfChild(budget) && !slices.ContainsFunc(except, func(e Rejection) bool { return e.SameEffect(r) })
@@ -89,14 +89,14 @@ func AcceptPods(all []Rejection, pods []Pod) []Rejection {
 // IsOfBudget reports whether it is of the PodDisruptionBudget.
 func (r *Rejection) IsOfBudget() bool { return r.Kind == ApplyBudget || r.Kind == DeleteBudget }
 
-// IsOfService reports whether it is of a Service.
+// IsOfService reports whether r is a rejection of a Service.
 func (r *Rejection) IsOfService() bool { return r.Kind == ApplyService }
 
-// LacksService reports whether it is of a Service that does not exist.
+// LacksService reports whether r is a rejection of a Service that does not exist.
 func (r *Rejection) LacksService() bool { return r.IsOfService() && r.Absent }
 
-// LacksBudget reports whether it keeps the PodDisruptionBudget from what it must be. A budget
-// that cannot be deleted keeps nothing from being safe.
+// LacksBudget reports whether r is a rejection of a create or update of the PodDisruptionBudget. It is false if
+// the budget cannot be deleted, because that budget only limits evictions more.
 func (r *Rejection) LacksBudget() bool { return r.Kind == ApplyBudget }
 
 const (
@@ -187,17 +187,36 @@ func (v *Objects) JoinersHeldBack() *Rejection {
 	return v.HeldBack(Rejection{Kind: CreatingPods, Role: Joiner})
 }
 
-// IsOfStatus reports whether it is of the EtcdCluster's status.
+// IsOfStatus reports whether r is a rejection of the EtcdCluster's status.
 func (r *Rejection) IsOfStatus() bool { return r.Kind == WritingStatus }
 
-// RestartHeldBack reports whether a rejection keeps a member from being restarted, so that it
-// serves clients until the next try.
+// IsStatusRejected reports whether the status could not be written when it was tried last, and notes
+// that for the status.
+func (v *Objects) IsStatusRejected() bool {
+	i := slices.IndexFunc(v.Rejections, func(r Rejection) bool { return r.IsOfStatus() })
+	if i < 0 {
+		return false
+	}
+	if r := &v.Rejections[i]; !slices.Contains(v.Noted, r) {
+		v.Noted = append(v.Noted, r)
+	}
+	return true
+}
+
+// RestartHeldBack reports whether a rejection keeps a member from being restarted. The member then serves
+// clients until the next try.
 func (v *Objects) RestartHeldBack(p *Pod) bool {
 	return v.IsHeldBack(Rejection{Kind: "ChangeImage", Name: p.Name}) || v.IsHeldBack(Rejection{Kind: "RecreatePod", Name: p.Name}) || v.isBudgetHeldBack()
 }
 
-// isBudgetHeldBack reports whether the PodDisruptionBudget is rejected that members are restarted
-// under.
+// IsDeletionRejected reports whether the API server keeps a Pod that is to be deleted: nothing waits for
+// its end.
+func (v *Objects) IsDeletionRejected(p *Pod) bool {
+	return p.DeletingSince.IsZero() && v.IsHeldBack(Rejection{Kind: "DeletePod", Name: p.Name})
+}
+
+// isBudgetHeldBack reports whether the API server rejects the PodDisruptionBudget that restarts of members rely
+// on.
 func (v *Objects) isBudgetHeldBack() bool {
 	return v.Cluster.DisruptionBudget && v.ForeignBudget == "" && slices.ContainsFunc(v.Rejections, func(r Rejection) bool { return r.LacksBudget() && v.IsHeldBack(r) })
 }
@@ -257,7 +276,7 @@ func (r *Rejection) effect() string {
 	return strings.TrimSpace(cmp.Or(attempts[r.Kind], r.Kind) + " " + r.Name)
 }
 
-// attempts say what each kind of action does. The name of the object follows, if there is one.
+// attempts maps each kind of action to a description. The name of the object follows, if there is one.
 var attempts = map[string]string{
 	"AddLearner":           "add learner",
 	"AdoptSeed":            "adopt a restore's seed",

@@ -57,7 +57,7 @@ type Objects struct {
 	// PodOf and ClaimOf have the Pods and Claims by name.
 	PodOf   map[string]*Pod
 	ClaimOf map[string]*Claim
-	// DoubtOf has the Doubtful by name.
+	// DoubtOf maps names to the Doubtful of the Observation.
 	DoubtOf map[string]*Doubtful
 	// Noted are the Rejections of effects that a rule has asked for.
 	Noted []*Rejection

@@ -96,8 +96,8 @@ func growthWaits(v *facts.View) bool {
 	return (v.IsRestarting() || isDefragmentingAny(v)) && !slices.ContainsFunc(v.List, v.IsTerminatingOrLost)
 }
 
-// Promote gives one learner that has caught up its vote (S5). It waits while the status cannot be
-// written: that says who the voters are when no member answers.
+// Promote promotes one learner that has caught up (S5). It waits while the status cannot be written: if no
+// member answers, the status is the only record of the voters.
 func Promote(v *facts.View) *step.Step {
 	if len(v.Voters) >= v.Cluster.Size+v.Surplus() {
 		return nil
@@ -217,13 +217,13 @@ func beginsWithSnapshot(v *facts.View) bool {
 	return v.Cluster.Fence.Adopted.Restore != "" || v.Cluster.Recovery != nil
 }
 
-// GrantStartPermit grants a start permit to a member that is in the list, has never started, and
-// whose launcher waits (S2). The member starts after those that got a permit before it: an etcd that
-// joins asks every other member first, and one that is just starting too accepts the connection and
-// keeps it waiting for 7 s (etcd's request timeout). Every Pod that can be added is added first, so
-// that the list does not change in between.
+// GrantStartPermit grants a start permit to a member that is in the list, has never started, and whose launcher
+// waits (S2). The member starts after the members that got a permit before it. An etcd that joins first asks
+// every other member. A member that is also just starting accepts the connection and answers only after 7 s
+// (etcd's request timeout). Every Pod that can be added is added first, so that the list does not change in
+// between.
 //
-// If a person changes the list, the permit is granted again: launcher and etcd refuse the old one. The
+// If a user changes the list, the permit is granted again, because launcher and etcd refuse the old one. The
 // new permit keeps the attempt, so only one of the two can be used.
 func GrantStartPermit(v *facts.View) *step.Step {
 	if !v.Settled || nextLearner(v) != nil {
@@ -253,7 +253,7 @@ func GrantStartPermit(v *facts.View) *step.Step {
 	return nil
 }
 
-// joinPermit returns the permit to join the members in the list, without an attempt.
+// joinPermit returns the permit to join the members in the list. It does not set the attempt.
 func joinPermit(v *facts.View) facts.StartPermit {
 	permit := facts.StartPermit{CatchUp: isCompacted(v)}
 	for _, m := range v.List {
@@ -267,8 +267,8 @@ func joinPermit(v *facts.View) facts.StartPermit {
 	return permit
 }
 
-// hasPermit reports whether the Pod has a start permit that its launcher may still use. If the
-// launcher waits, the permit must also name the members that the current one names.
+// hasPermit reports whether the Pod has a start permit that its launcher can still use. If the launcher waits,
+// the permit must also name the same members as current.
 func hasPermit(p *facts.Pod, current *facts.StartPermit) bool {
 	if !p.CanUsePermit() || !p.Answer.Waiting {
 		return p.CanUsePermit()

@@ -33,6 +33,7 @@ func DeleteLeftoverPods(v *facts.View) *step.Step {
 			needless[p.Name] = true
 		}
 	}
+	rejected := 0
 	for i := range v.Pods {
 		p := &v.Pods[i]
 		if v.IsMember(p.Name) || !p.DeletingSince.IsZero() || (v.IsCandidate(p) && !needless[p.Name]) || v.IsKept(p) {
@@ -41,12 +42,20 @@ func DeleteLeftoverPods(v *facts.View) *step.Step {
 		if v.HasLowLimit(p) && v.Missing() > 0 && v.Now.Sub(p.Created) < facts.LowLimitAge {
 			continue // see CreateJoiners
 		}
-		if s := step.Try(v, step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).Unannounced()); s != nil {
+		s := step.Do(action.DeletePod{Name: p.Name, UID: p.UID, Members: v.List}, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("deleted orphaned Pod %s", p.Name)).Unannounced()
+		if s = step.Try(v, s); s != nil {
 			return s
+		}
+		if rejected++; rejected == mostRejected {
+			return nil
 		}
 	}
 	return nil
 }
+
+// mostRejected is how many rejected deletions of leftovers are retried, so that any number of leftovers
+// causes at most 2 requests a minute of each kind.
+const mostRejected = 4
 
 // DeleteLeftoverClaims deletes volumes that belong to no member and that no Pod uses
 // (S7).
@@ -54,6 +63,7 @@ func DeleteLeftoverClaims(v *facts.View) *step.Step {
 	if !v.Settled {
 		return nil
 	}
+	rejected := 0
 	for i := range v.Claims {
 		c := &v.Claims[i]
 		if v.IsMember(c.Name) || c.Deleting || v.PodOf[c.Name] != nil || (v.IsOld(c.Name) && !v.HasRegrown()) {
@@ -62,8 +72,12 @@ func DeleteLeftoverClaims(v *facts.View) *step.Step {
 		if c.Name == v.UnusedName() && v.Missing() > len(v.Candidates()) {
 			continue // its Pod is tried again
 		}
-		if s := step.Try(v, step.Do(action.DeleteClaim{Name: c.Name, UID: c.UID, Members: v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))); s != nil {
+		s := step.Do(action.DeleteClaim{Name: c.Name, UID: c.UID, Members: v.List}, v1beta2.ClusterReasonDeletingVolume, fmt.Sprintf("deleted orphaned PVC %s", c.Name))
+		if s = step.Try(v, s); s != nil {
 			return s
+		}
+		if rejected++; rejected == mostRejected {
+			return nil
 		}
 	}
 	return nil
@@ -89,7 +103,7 @@ func AwaitMembers(v *facts.View) *step.Step {
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if comes := v.IsOnlyReplacing() && (v.IsCandidate(p) || v.HasLowLimit(p)); !comes && !v.IsMember(p.Name) { // see AwaitMove
+		if comes := v.IsOnlyReplacing() && (v.IsCandidate(p) || v.HasLowLimit(p)); !comes && !v.IsMember(p.Name) && !v.IsDeletionRejected(p) { // see AwaitMove
 			return step.Wait(step.Idle, v1beta2.ClusterReasonDeletingPod, fmt.Sprintf("Pod %s is being deleted", p.Name))
 		}
 	}

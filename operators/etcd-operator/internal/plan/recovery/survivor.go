@@ -108,9 +108,9 @@ func seedGivenUp(v *facts.View) string {
 		return ""
 	case gone:
 		return "the survivor's Pod is gone before its snapshot was taken"
-	case seed.Trouble != "" && v.Now.Sub(seed.Created) > facts.OldPodAge:
+	case seed.Trouble != "" && v.Now.Sub(seed.ExistsSince()) > facts.OldPodAge:
 		return "its seed does not run: " + seed.Trouble
-	case seed.Node == "" && seed.Unschedulable != "" && v.IsExpired(seed.Created):
+	case seed.Node == "" && seed.Unschedulable != "" && v.IsExpired(seed.ExistsSince()):
 		return "its seed is unschedulable: " + seed.Unschedulable + roomAdvice(v, seed)
 	}
 	return ""
@@ -188,7 +188,7 @@ func CreateSurvivorsSeed(v *facts.View) *step.Step {
 	switch {
 	case seed == nil:
 		return step.Do(action.CreatePods{Pods: []action.NewPod{{Name: r.Seed, Role: facts.Seed, Version: r.Version, Recovery: r}}}, v1beta2.ClusterReasonRecoveringFromSurvivor,
-			fmt.Sprintf("created the Pod of seed %s, to be built from a snapshot of survivor %s", r.Seed, r.Survivor)).Needs((*facts.Rejection).IsOfService)
+			fmt.Sprintf("created the Pod of seed %s, to be built from a snapshot of survivor %s", r.Seed, r.Survivor)).Needs(func(r *facts.Rejection) bool { return r.IsOfService() && r.Name == v.Cluster.Name+"-client" })
 	case seed.Node != "" || seed.Unschedulable == "":
 		return nil
 	}

@@ -50,7 +50,7 @@ func oldEntries(v *facts.View) uint64 {
 	return last
 }
 
-// unknownIndex is what oldEntries returns if it is unknown when a member writes its next snapshot.
+// unknownIndex is the result of oldEntries if the time of a member's next snapshot is unknown.
 const unknownIndex = math.MaxUint64
 
 const (

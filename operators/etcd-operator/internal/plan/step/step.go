@@ -28,9 +28,9 @@ type Step struct {
 	PodStuck   bool
 	// RemoveByHand is the member that the message asks the user to remove; 0 if none.
 	RemoveByHand uint64
-	// ChildrenHeldBack are the rejected children that are not retried yet.
+	// ChildrenHeldBack lists the rejected children whose next try is not due yet.
 	ChildrenHeldBack []facts.Rejection
-	// needs reports whether the action must wait for a rejected child; nil if it needs none.
+	// needs reports whether the action must wait for a rejected child. It is nil if the action needs no child.
 	needs func(*facts.Rejection) bool
 }
 
@@ -43,8 +43,8 @@ func (s *Step) As(o action.Outcome) *Step {
 	return s
 }
 
-// Needs makes an action wait while the API server rejects a child of the EtcdCluster that it
-// relies on, for example (*facts.Rejection).LacksBudget, or its status.
+// Needs makes an action wait while the API server rejects a child of the EtcdCluster that the action relies on,
+// or its status. For example, child is (*facts.Rejection).LacksBudget.
 func (s *Step) Needs(child func(*facts.Rejection) bool) *Step {
 	s.needs = child
 	return s
