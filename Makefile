@@ -263,13 +263,13 @@ bin/govulncheck: tools/supply/go.mod
 bin/cyclonedx-gomod: tools/supply/go.mod
 	$(GO) -C tools/supply build -o ../../bin/cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
-# Publishes and signs a release where nothing is built: see .ci/publish.
+# bin/release publishes and signs a release in a job that builds nothing: see .ci/publish.
 .PHONY: bin/release
 bin/release:
 	cd e2e && $(GO) build -buildvcs=false -ldflags='-s -w' -o ../$@ ./cmd/release
 
-# Signs releases, and verifies them. It has a module of its own: it is larger than all else. Like bin/release, it is
-# built without the state of the checkout, so that reviewers of a release can build the same bytes.
+# bin/cosign signs and verifies releases. It has a module of its own, because it is larger than everything else. Like
+# bin/release, it is built without the state of the checkout, so that reviewers of a release can build the same bytes.
 bin/cosign: tools/cosign/go.mod
 	$(GO) -C tools/cosign build -buildvcs=false -ldflags='-s -w' -o ../../bin/cosign github.com/sigstore/cosign/v3/cmd/cosign
 

@@ -51,8 +51,8 @@ func main() {
 	os.Exit(run())
 }
 
-// untilSignal returns a context that ends with a signal to end the program: SIGHUP is sent when the
-// terminal is closed. Without a handler, temporary files would be left, and a client's key is in one.
+// untilSignal returns a context that ends when the program receives a signal to terminate. Closing the terminal
+// sends SIGHUP. Without a handler, temporary files would remain, and one of them contains a client's key.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }

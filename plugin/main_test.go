@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestSignals: the program removes its temporary files before it ends. A signal that has no handler ends
+// TestSignals: the program removes its temporary files before it ends. A signal without a handler would end
 // this test.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {

@@ -97,7 +97,7 @@ func TestMembersOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestNamespacesOfMembers: whoever installs a cluster-wide operator names the namespaces of the members.
+// TestNamespacesOfMembers: a cluster-wide installation must name the namespaces of the members.
 func TestNamespacesOfMembers(t *testing.T) {
 	values := with(t, with(t, nil, "clusterWide", true), "podMonitor.members", true)
 	if _, err := render(load(t, original), home, values); err == nil || !strings.Contains(err.Error(), "set it to the namespaces of the EtcdClusters, such as [databases]") {
@@ -105,7 +105,7 @@ func TestNamespacesOfMembers(t *testing.T) {
 	}
 }
 
-// TestNoMetricsOfOthers: an operator of one namespace has no other namespace in its metrics.
+// TestNoMetricsOfOthers: the metrics of an operator that serves one namespace have no other namespace.
 func TestNoMetricsOfOthers(t *testing.T) {
 	monitor := as[monitoringv1.PodMonitor](t, objects(t, original, databases, with(t, nil, "podMonitor.create", true))[databases+"/PodMonitor/"+original]).Spec
 	want := []monitoringv1.RelabelConfig{{Regex: "exported_namespace", Action: "labeldrop"}}

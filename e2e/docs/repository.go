@@ -98,13 +98,13 @@ var (
 	makeCommand = regexp.MustCompile(`(?m)(?:^|[;&|]\s*)(?:sudo )?make((?: +[A-Za-z0-9_/=.-]+)*)`)
 	// ourFile is a word that names a file of ours, from the root of the repository.
 	ourFile = regexp.MustCompile(`(?:^|[\s='"])(?:\./)?((?:api|deploy|docs|e2e|examples|operators|shared|tools)/[A-Za-z0-9_./*-]*)`)
-	// awaitsFirst waits for an EtcdCluster until its first member serves, rather than until all do.
+	// awaitsFirst matches a command that waits only for the first member of an EtcdCluster.
 	awaitsFirst = regexp.MustCompile(`kubectl wait .*condition=Available .*\betcd(?:cluster)?s?/`)
 	address     = regexp.MustCompile(`https://(?:github|raw\.githubusercontent)\.com/etcd-operators/etcd-operators[^\s'"]*`)
 )
 
-// Shell returns what is wrong with a block of shell commands: its syntax, and the targets of make and the files of the
-// repository that it names but that are not there, and a wait that ends before a cluster has all its members.
+// Shell returns the errors in a block of shell commands. It finds invalid syntax, and targets of make and files
+// of the repository that do not exist. It also finds a wait that ends before a cluster has all its members.
 func (c *Checker) Shell(ctx context.Context, text string) []error {
 	var found []error
 	parse := exec.CommandContext(ctx, "bash", "-n")

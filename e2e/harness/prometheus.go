@@ -194,7 +194,7 @@ func relabelings(m *monitoringv1.PodMonitor, endpoint *monitoringv1.PodMetricsEn
 	return all
 }
 
-// metricRelabelings returns those of the PodMonitor.
+// metricRelabelings returns the metricRelabelings of the PodMonitor.
 func metricRelabelings(endpoint *monitoringv1.PodMetricsEndpoint) []any {
 	var all []any
 	for _, r := range endpoint.MetricRelabelConfigs {

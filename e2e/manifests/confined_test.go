@@ -18,15 +18,15 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
-// golden are the objects that each operator's builders make, as golden files have them.
+// golden lists, for each operator, the golden files with the objects that it builds.
 var golden = map[string][]string{
 	"etcd-operator":         {"shared/member/testdata/*.golden.yaml"},
 	"etcd-backup-operator":  {"operators/etcd-backup-operator/internal/job/testdata/*.golden.yaml"},
 	"etcd-restore-operator": {"operators/etcd-restore-operator/internal/build/testdata/*.golden.yaml"},
 }
 
-// asOperator is the client of an operator's account, which has the rights of its Role in a namespace,
-// confined by its policy.
+// asOperator returns the client of an operator's account. The account has the rights of the operator's Role in
+// a namespace, and its policy confines it.
 func asOperator(t *testing.T, operator, namespace string) client.Client {
 	t.Helper()
 	role := of[rbacv1.Role](t, "Role", read(t, filepath.Join(deploy, operator, "base/role.yaml")))[0]
@@ -39,7 +39,7 @@ func asOperator(t *testing.T, operator, namespace string) client.Client {
 	return c
 }
 
-// made is the first object of a kind in the golden files of an operator.
+// made returns the first object of a kind in the golden files of an operator.
 func made(t *testing.T, operator, kind string) *unstructured.Unstructured {
 	t.Helper()
 	for _, u := range allMade(t, operator) {
@@ -98,7 +98,7 @@ func inNamespace(namespace string, u *unstructured.Unstructured) *unstructured.U
 	return u
 }
 
-// TestOperatorsWriteWhatTheyBuild: an operator's policy refuses nothing of what the operator builds.
+// TestOperatorsWriteWhatTheyBuild: an operator's policy denies none of the objects that the operator builds.
 func TestOperatorsWriteWhatTheyBuild(t *testing.T) {
 	for operator := range golden {
 		t.Run(operator, func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestOperatorsWriteWhatTheyBuild(t *testing.T) {
 	}
 }
 
-// TestACompromisedOperator: whoever controls an operator gets no node, no token of Kubernetes and no
-// Pod of others by what its account can write.
+// TestACompromisedOperator: what an operator's account can write gives an attacker no access to a node, to a
+// token of Kubernetes or to another owner's Pod.
 func TestACompromisedOperator(t *testing.T) {
 	const words = "ValidatingAdmissionPolicy"
 	hostPath := map[string]any{"name": "x", "hostPath": map[string]any{"path": "/"}}
@@ -167,7 +167,8 @@ func TestACompromisedOperator(t *testing.T) {
 	}
 }
 
-// TestACompromisedOperatorInKubeSystem: with the rights of a cluster-wide installation, too.
+// TestACompromisedOperatorInKubeSystem: the policy also confines an operator with the rights of a cluster-wide
+// installation.
 func TestACompromisedOperatorInKubeSystem(t *testing.T) {
 	for operator := range golden {
 		namespace := apiservertest.Namespace(t)
@@ -192,8 +193,9 @@ func TestACompromisedOperatorInKubeSystem(t *testing.T) {
 	}
 }
 
-// TestACompromisedOperatorAndObjectsOfOthers: it changes and deletes no Pod of others, gives itself
-// no token by a Secret that Kubernetes fills, and sends no requests of others to its Pods.
+// TestACompromisedOperatorAndObjectsOfOthers: an operator's account cannot change or delete another owner's
+// Pod. It cannot create a Secret that Kubernetes fills with a token, or a Service that sends other Pods'
+// traffic to its own.
 func TestACompromisedOperatorAndObjectsOfOthers(t *testing.T) {
 	namespace, ctx := apiservertest.Namespace(t), apiservertest.Context(t)
 	admin, c := apiservertest.Client(t), asOperator(t, "etcd-operator", namespace)
@@ -234,16 +236,16 @@ func TestACompromisedOperatorAndObjectsOfOthers(t *testing.T) {
 		object *unstructured.Unstructured
 		right  bool
 	}{
-		"a Secret":             {object("Secret", map[string]any{"type": "kubernetes.io/tls", "data": map[string]any{"tls.crt": "", "tls.key": ""}}), true},
-		"an opaque Secret":     {object("Secret", nil), true},
-		"a token":              {changed(object("Secret", map[string]any{"type": "kubernetes.io/service-account-token"}), "admin", "metadata", "annotations", "kubernetes.io/service-account.name"), false},
-		"a bootstrap token":    {object("Secret", map[string]any{"type": "bootstrap.kubernetes.io/token"}), false},
-		"a Service":            {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"etcd_cluster": "x"}}}), true},
-		"another selector":     {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"app": "web"}}}), false},
-		"an external IP":       {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"etcd_cluster": "x"}, "externalIPs": []any{"192.0.2.1"}}}), false},
-		"an external name":     {object("Service", map[string]any{"spec": map[string]any{"type": "ExternalName", "externalName": "x.example.com", "selector": map[string]any{"etcd_cluster": "x"}}}), false},
-		"a volume of no etcd":  {changed(changed(object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), "web", "metadata", "labels", "app"), nil, "metadata", "ownerReferences"), false},
-		"a member's own claim": {object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), true},
+		"a Secret":           {object("Secret", map[string]any{"type": "kubernetes.io/tls", "data": map[string]any{"tls.crt": "", "tls.key": ""}}), true},
+		"an opaque Secret":   {object("Secret", nil), true},
+		"a token":            {changed(object("Secret", map[string]any{"type": "kubernetes.io/service-account-token"}), "admin", "metadata", "annotations", "kubernetes.io/service-account.name"), false},
+		"a bootstrap token":  {object("Secret", map[string]any{"type": "bootstrap.kubernetes.io/token"}), false},
+		"a Service":          {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"etcd_cluster": "x"}}}), true},
+		"another selector":   {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"app": "web"}}}), false},
+		"an external IP":     {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"etcd_cluster": "x"}, "externalIPs": []any{"192.0.2.1"}}}), false},
+		"an external name":   {object("Service", map[string]any{"spec": map[string]any{"type": "ExternalName", "externalName": "x.example.com", "selector": map[string]any{"etcd_cluster": "x"}}}), false},
+		"a PVC of no etcd":   {changed(changed(object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), "web", "metadata", "labels", "app"), nil, "metadata", "ownerReferences"), false},
+		"a member's own PVC": {object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), true},
 	} {
 		err := c.Create(ctx, row.object, client.DryRunAll)
 		if denied := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy"); denied == row.right || row.right && err != nil {

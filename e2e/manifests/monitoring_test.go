@@ -49,7 +49,7 @@ func TestPodMonitors(t *testing.T) {
 	)
 	for name, want := range map[string]struct {
 		port int32
-		// namespaces are those of which Pods are selected.
+		// namespaces lists the namespaces whose Pods are selected.
 		namespaces []string
 		// jobs are the values of the label job, by which the rules and dashboards select.
 		jobs []string
@@ -97,8 +97,8 @@ func TestPodMonitors(t *testing.T) {
 	}
 }
 
-// TestNobodyForgesMetrics: the label namespace of a series is the Pod's own, except in the namespace
-// of cluster-wide operators, where only administrators create Pods.
+// TestNobodyForgesMetrics: the label namespace of a series is the Pod's own namespace. The exception is the
+// namespace of cluster-wide operators, where only administrators create Pods.
 func TestNobodyForgesMetrics(t *testing.T) {
 	monitors := map[string]*monitoringv1.PodMetricsEndpoint{}
 	for _, m := range of[monitoringv1.PodMonitor](t, "PodMonitor", parse(t, kustomize(t, filepath.Join(deploy, "monitoring")))) {
@@ -110,8 +110,8 @@ func TestNobodyForgesMetrics(t *testing.T) {
 		"cluster-wide":  {"the metric is about an object in another namespace", "etcd-operators", home, "shop", "shop"},
 		"its own":       {"a metric about no object has the namespace of the Pod", "etcd-operators", home, "", home},
 		"one namespace": {"the operator runs where its objects are", "etcd-operators", "default", "default", "default"},
-		"forged":        {"a Pod in default says that it is about another namespace", "etcd-operators", "default", "victim", "default"},
-		"forged member": {"a Pod says that it is about another namespace", "etcd-members", "default", "victim", "default"},
+		"forged":        {"the metrics of a Pod in default name another namespace", "etcd-operators", "default", "victim", "default"},
+		"forged member": {"the metrics of a Pod name another namespace", "etcd-members", "default", "victim", "default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			series := map[string]string{"namespace": row.in}
@@ -125,7 +125,7 @@ func TestNobodyForgesMetrics(t *testing.T) {
 	}
 }
 
-// collected returns the labels that an endpoint's metricRelabelings make of those of a series.
+// collected returns the labels of a series after an endpoint's metricRelabelings.
 func collected(t *testing.T, endpoint *monitoringv1.PodMetricsEndpoint, series map[string]string) map[string]string {
 	t.Helper()
 	for _, r := range endpoint.MetricRelabelConfigs {

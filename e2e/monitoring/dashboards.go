@@ -18,11 +18,12 @@ func namespaces(metric string) Variable {
 // Dashboards are those that are shipped.
 func Dashboards() []Dashboard { return []Dashboard{fleet(), cluster(), backups()} }
 
-// goodIfFalse are the conditions that need nobody's attention while they are False.
+// goodIfFalse matches the conditions that need no attention while they are False.
 const goodIfFalse = "CredentialsInvalid|CredentialsMissing|Degraded|KnownVulnerability|NameConflict|OrphanedPods|Paused|Recovering|SpaceLow|UnmanagedMembers|Upgrading|VersionUnsupported"
 
 func fleet() Dashboard {
-	// A condition is shown unless it is known to be good, so that a new one, or one that is Unknown, is shown.
+	// The table shows a condition unless it is known to be good. So it shows new conditions, and those that are
+	// Unknown.
 	conditions := `etcd_operator_cluster_condition{` + inSpace + `} == 1
 unless etcd_operator_cluster_condition{` + inSpace + `,condition=~"Available|BackedUp|CertificatesReady|Consistent|StorageResizing",status="True"}
 unless etcd_operator_cluster_condition{` + inSpace + `,condition=~"` + goodIfFalse + `",status="False"}

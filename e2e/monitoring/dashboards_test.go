@@ -92,8 +92,8 @@ func TestLegendsNameLabels(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrong: a condition is shown as wrong unless it is known to be good. One that is unknown to the
-// dashboard is shown with each status.
+// TestWhatIsWrong: the dashboard shows a condition as wrong unless it is known to be good. It shows a condition
+// that it does not know with each status.
 func TestWhatIsWrong(t *testing.T) {
 	expr := ""
 	d := fleet()

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// unbounded are the texts of a spec for which the schema has no pattern, by the end of their path,
-// each with the reason.
+// unbounded lists the strings of a spec for which the schema has no pattern. It maps the end of their path to
+// the reason.
 var unbounded = map[string]string{
 	".affinity":                  "it is of Kubernetes' type, and the API server checks it in the Pod",
 	".nodeSelector":              "it is of Kubernetes' type, and the API server checks it in the Pod",
@@ -20,7 +20,7 @@ var unbounded = map[string]string{
 	".securityContext":           "it is of Kubernetes' type, and the API server checks it in the Pod",
 	".imagePullSecrets":          "it is of Kubernetes' type, and the API server checks it in the Pod",
 	".resources":                 "it is of Kubernetes' type, and the API server checks it in the Pod",
-	".etcdEnv":                   "it is of Kubernetes' type, and goes to no other file than the Pod: etcd takes any value",
+	".etcdEnv":                   "it is of Kubernetes' type, and only the Pod contains it: etcd accepts any value",
 	".persistentVolumeClaimSpec": "it is of Kubernetes' type, and the API server checks it in the PVC",
 	".pod.labels":                "the API server checks it in the Pod",
 	".pod.annotations":           "an annotation has any text, such as JSON of many lines",
@@ -30,11 +30,11 @@ var unbounded = map[string]string{
 	".service.name":              "a rule of the EtcdCluster compares it with metadata.name",
 	".service.selector":          "it must be empty",
 	".tags":                      "requests to the store have it URL-encoded, and CEL's budget has no room for a pattern",
-	".prefixes":                  "a key of etcd has any character, and the restore's task is JSON",
+	".prefixes":                  "a key of etcd can contain any character, and the restore's task is JSON",
 }
 
-// A text of a tenant has no line break and no other control character: otherwise it could begin a
-// line of its own in files that are generated from it.
+// TestTextsAreBounded: a string in a tenant's spec contains no line break and no other control character.
+// Otherwise it could start a new line in a file that is generated from the spec.
 func TestTextsAreBounded(t *testing.T) {
 	used := map[string]bool{}
 	for name, data := range projectFiles(t, "api/crd/*.yaml") {
@@ -84,7 +84,7 @@ func specSchema(t *testing.T, crd map[string]any) map[string]any {
 	return crd
 }
 
-// unboundedTexts returns the paths of the strings in a schema that can have a control character.
+// unboundedTexts returns the paths of the strings in a schema that can contain a control character.
 func unboundedTexts(schema map[string]any, path string) []string {
 	var all []string
 	properties, _ := schema["properties"].(map[string]any)
@@ -120,11 +120,11 @@ func isBounded(schema map[string]any) bool {
 	return false
 }
 
-// matches finds the patterns of a rule of CEL.
+// matches finds the patterns in a CEL rule.
 var matches = regexp.MustCompile(`(!?)\bself\.matches\('([^']*)'\)`)
 
-// boundsText reports whether a rule lists the values, or matches them with patterns of which
-// none has a control character.
+// boundsText reports whether a rule lists the values, or matches them with patterns that exclude control
+// characters.
 func boundsText(rule string) bool {
 	if strings.HasPrefix(rule, "self in [") || strings.Contains(rule, "isQuantity(self)") {
 		return true
@@ -143,7 +143,7 @@ func boundsText(rule string) bool {
 	return bounded
 }
 
-// isPlain reports whether a pattern is of the whole text, and matches no control character.
+// isPlain reports whether a pattern matches the whole string, and excludes control characters.
 func isPlain(pattern string) bool {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || !strings.HasPrefix(pattern, "^") || !strings.HasSuffix(pattern, "$") {
@@ -168,7 +168,7 @@ func hasNoControl(tree *syntax.Regexp) bool {
 				return false
 			}
 		}
-	default: // has no characters of its own
+	default: // matches no characters of its own
 	}
 	for _, sub := range tree.Sub {
 		if !hasNoControl(sub) {
@@ -178,5 +178,5 @@ func hasNoControl(tree *syntax.Regexp) bool {
 	return true
 }
 
-// isControl reports whether a range has a control character of ASCII.
+// isControl reports whether a range contains an ASCII control character.
 func isControl(from, to rune) bool { return from < 0x20 || from <= 0x7f && to >= 0x7f }

@@ -83,18 +83,18 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// takeOver is how a job takes over what the job before has built, and nothing else.
+// takeOver is the only command with which a job may take over the files that an earlier job built.
 const takeOver = `echo "$SUM  handover.tar" | sha256sum --check --strict && tar -xf handover.tar`
 
 var (
 	// versioned matches a line that uses an action and names its version in a comment.
 	versioned = regexp.MustCompile(`(?m)^[ -]*uses: (\S+) # v[0-9]+\.[0-9]+\.[0-9]+$`)
-	// handsOver matches the actions that a job with an identity can use: no code of a checkout gets there.
+	// handsOver matches the actions that a job with an identity can use: they run no code of a checkout.
 	handsOver = regexp.MustCompile(`^actions/(?:download-artifact|upload-artifact|deploy-pages)@`)
 )
 
-// unsafe returns what a workflow, in a file of this name, leaves to others: actions that can change, a cache that
-// another workflow fills, and an identity for code that a build downloads.
+// unsafe lists the parts of a workflow file that others could control: an action that can change, a cache that
+// another workflow fills, and an identity in a job that runs downloaded code.
 func unsafe(file string, data []byte) []string {
 	var w workflow
 	if err := yaml.Unmarshal(data, &w); err != nil {
@@ -170,7 +170,8 @@ func TestUnsafe(t *testing.T) {
 	}
 }
 
-// The builder of an image gets only what the Dockerfile copies: no kubeconfig, key or build of a checkout.
+// TestDockerignore: the builder of an image receives only what the Dockerfile copies, and no kubeconfig, key or
+// build of a checkout.
 func TestDockerignore(t *testing.T) {
 	var want []string
 	copies := regexp.MustCompile(`(?m)^COPY ([a-z]+)`)

@@ -12,8 +12,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/e2e/harness"
 )
 
-// TestQuickStart runs the blocks of README's quick start as a new user pastes them: one after the other, without a
-// pause. Its members have no volumes, so a Pod that is deleted before all members serve costs the cluster its quorum.
+// TestQuickStart runs the blocks of README's quick start as a new user pastes them: in order, without a pause.
+// The members have no volumes, so a Pod that is deleted before all members serve costs the cluster its quorum.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
 	s := aNamespace(t, "restricted")
@@ -54,7 +54,7 @@ func quickStart(t *testing.T) []string {
 	}
 	var blocks []string
 	for _, block := range page.Blocks {
-		if block.Language == "sh" { // the others show output
+		if block.Language == "sh" { // other blocks show output
 			blocks = append(blocks, block.Text)
 		}
 	}
@@ -65,8 +65,8 @@ func quickStart(t *testing.T) []string {
 	return blocks[1:]
 }
 
-// pastes runs commands in the checkout, in a shell whose kubectl has the scene's namespace as its default. It ends the
-// test at the first command that fails.
+// pastes runs commands in the checkout. The default namespace of kubectl is the scene's. It ends the test at
+// the first command that fails.
 func (s *scene) pastes(commands string) {
 	s.t.Helper()
 	config, err := env.Kubectl.Run(s.ctx, "config", "view", "--raw", "--flatten")

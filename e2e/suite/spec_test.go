@@ -119,10 +119,10 @@ func TestExamples(t *testing.T) {
 		"consumer-kubeadm.yaml":   {"example-kubeadm", 3, asItIs},
 		"consumer-patroni.yaml":   {"example-patroni", 3, asItIs},
 	}
-	// Tests of their own: TestQuickStart, TestPredecessorsDeployment, TestAutoTLS, TestStaticTLS and
-	// TestCertManager, and TestBackupExamples, TestRestoreExamples and TestVerifyExamples,
-	// which apply all of their kinds. Of the clouds' identities, and of all files as they
-	// stand, e2e/manifests has the tests, before a bare API server.
+	// These files have tests of their own: TestQuickStart, TestPredecessorsDeployment, TestAutoTLS,
+	// TestStaticTLS and TestCertManager. TestBackupExamples, TestRestoreExamples and TestVerifyExamples apply
+	// all files of their kinds. The tests in e2e/manifests apply the files that use a cloud identity, and all
+	// files unchanged, to a bare API server.
 	others := []string{"cluster.yaml", "predecessor-deployment.yaml", "cluster-tls.yaml", "cluster-tls-static.yaml", "cluster-tls-cert-manager.yaml"}
 	elsewhere := func(file string) bool {
 		return slices.Contains(others, file) || slices.ContainsFunc([]string{"backup-", "restore-", "verify-", "identity-"}, func(kind string) bool { return strings.HasPrefix(file, kind) })

@@ -23,9 +23,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// Account reaches the server as the operator's account of the namespace, which has exactly the
-// rights of the Role in a file and is confined by the admission policy in the folder crd beside it.
-// So a test fails if an operator needs more than it is deployed with.
+// Account returns a config for the operator's account in the namespace. The account has exactly the rights of
+// the Role in a file, and the admission policy in the folder crd beside it confines it. So a test fails if an
+// operator needs more than its deployment grants.
 func Account(t testing.TB, namespace, file string) *rest.Config {
 	t.Helper()
 	manifest, err := os.ReadFile(file)
@@ -54,8 +54,8 @@ func Account(t testing.TB, namespace, file string) *rest.Config {
 	return to
 }
 
-// Confined reaches the server by the name of an operator's account, confined by the admission policy
-// in the file, but with all rights.
+// Confined returns a config with the name of an operator's account. The account has all rights, but the
+// admission policy in the file confines it.
 func Confined(t testing.TB, namespace, operator, file string) *rest.Config {
 	t.Helper()
 	confine(t, operator, file)
@@ -64,7 +64,7 @@ func Confined(t testing.TB, namespace, operator, file string) *rest.Config {
 	return to
 }
 
-// confine creates the policy of an operator's own account, and its binding, as the file has them.
+// confine creates the policy of an operator's account, and its binding, from the file.
 func confine(t testing.TB, operator, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

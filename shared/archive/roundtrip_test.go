@@ -10,7 +10,7 @@ import (
 
 var errUnreadable = errors.New("unreadable")
 
-// parsed makes an error of what cannot be parsed.
+// parsed returns an error for a value that could not be parsed.
 func parsed[T any](v T, ok bool) (T, error) {
 	if !ok {
 		return v, errUnreadable
@@ -18,7 +18,7 @@ func parsed[T any](v T, ok bool) (T, error) {
 	return v, nil
 }
 
-// set sets times that are zero: the recorder has no such clock.
+// set replaces zero times: the recorder never has one.
 func set(times ...*time.Time) {
 	for _, t := range times {
 		if t.IsZero() {
@@ -37,7 +37,7 @@ func TestRoundTrips(t *testing.T) {
 		}
 	})
 	roundtriptest.Check(t, func(s Segment) (Segment, error) { return parsed(parseHeader(appendHeader(nil, s))) }, func(s *Segment) {
-		s.Last, s.Ends = 0, 0 // the footer has them
+		s.Last, s.Ends = 0, 0 // the footer contains them
 	})
 	roundtriptest.Check(t, func(p Position) (Position, error) {
 		p, _, ok := parseFooter(append(appendFooter(nil, p), make([]byte, 32)...))

@@ -39,7 +39,8 @@ func Reason(reason, other string) string {
 	return other
 }
 
-// Clip is a text without white space around it, printable on one line and of at most MaxText bytes.
+// Clip returns a text that is printable, on one line, without surrounding white space, and at most MaxText
+// bytes long.
 func Clip(text string) string { return ClipTo(text, MaxText) }
 
 // Message is the same for a whole message of a condition: at most MaxMessage bytes.

@@ -91,9 +91,9 @@ func TestSetRemnantsAsideKeepsTheLargerDatabase(t *testing.T) {
 	for _, step := range []struct{ db, want, reason string }{
 		{"123", "123", "the first is moved"},
 		{"1", "123", "a smaller one is dropped"},
-		{"456", "123", "one of the same size is dropped: the older one more likely has a user's data"},
+		{"456", "123", "a copy of the same size is dropped: the older one more likely has a user's data"},
 		{"12345", "12345", "a larger one takes its place"},
-		{"", "12345", "one without a database is dropped"},
+		{"", "12345", "a copy without a database is dropped"},
 	} {
 		write(t, filepath.Join(data, "member", "snap", "other"), "")
 		if step.db != "" {

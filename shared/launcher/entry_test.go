@@ -2,7 +2,7 @@ package launcher
 
 import "testing"
 
-// S2: a member that has started has published its name, and where it serves clients.
+// S2: a member that has started has published its name and its client URLs.
 func TestHasStarted(t *testing.T) {
 	own := []string{testMember.PeerURL}
 	for name, tc := range map[string]struct {

@@ -140,8 +140,8 @@ func TestJoiner(t *testing.T) {
 	})
 }
 
-// TestJoinerBesideTwoPeerURLs: a user gives a member a second peer URL. etcd joins with a permit that has
-// both, and with no other.
+// TestJoinerBesideTwoPeerURLs: a user gives a member a second peer URL. etcd joins only with a permit that
+// contains both.
 func TestJoinerBesideTwoPeerURLs(t *testing.T) {
 	etcdtest.EachVersionAtOnce(t, func(t *testing.T, version string) {
 		s, _, cli := seed(t, version)

@@ -22,8 +22,8 @@ type Launcher struct {
 	turn   turn
 }
 
-// New is a launcher that has not looked yet. Of the options it takes Member, ClusterUID,
-// FormerClusterUIDs, NewMember, Restore and Log.
+// New returns a launcher that has not looked yet. It uses the options Member, ClusterUID, FormerClusterUIDs,
+// NewMember, Restore and Log.
 func New(o Options) Launcher { return Launcher{o: o} }
 
 // Look looks at the disk afresh and judges. If the Decision is to wait, it is to look again when
@@ -133,12 +133,12 @@ func (l *Launcher) identity(h Host) Identity {
 	return Identity{PodUID: uid, Member: l.o.Member.Name, ClusterUID: l.o.ClusterUID}
 }
 
-// refusal says why etcd is not to be started on the data that is there; empty if it may be.
+// refusal returns the reason why etcd must not start on the existing data; empty if it can.
 //
-// Data that nobody has marked is taken for the member's own: that of an earlier release,
-// and what a restore has made. So is that of the same member of a cluster whose volumes
-// were adopted (FormerClusterUIDs). A new member has no data before its first permit is used: what it finds
-// then was on the volume before, as on a local volume that was not wiped.
+// Unmarked data counts as the member's own: an earlier release, or a restore, left it. So does data of the same
+// member of a cluster whose volumes were adopted (FormerClusterUIDs). A new member has no data before its first
+// permit is used. Data that the launcher finds then was on the volume before, for example on a local volume
+// that was not wiped.
 func (l *Launcher) refusal(h Host) (string, error) {
 	if l.o.ClusterUID == "" {
 		return "", nil

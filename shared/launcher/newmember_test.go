@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// dirty is the disk of a Pod that holds a log, as the launcher of a member asks it.
+// dirty is the disk of a Pod that contains a log, as a member's launcher reads it.
 type dirty struct {
 	Host
 	owner *Owner
@@ -16,7 +16,7 @@ func (d dirty) HasWAL() (bool, error)  { return true, nil }
 func (d dirty) Owner() (*Owner, error) { return d.owner, nil }
 func (d dirty) Used() (int64, error)   { return d.used, nil }
 
-// A new member's volume is empty until its first permit is used: unmarked data is that of another member.
+// A new member's volume must be empty until its first permit is used: unmarked data belongs to another member.
 func TestNewMemberRefusesUnmarkedData(t *testing.T) {
 	const mine = "cluster-1"
 	for name, c := range map[string]struct {
@@ -28,7 +28,7 @@ func TestNewMemberRefusesUnmarkedData(t *testing.T) {
 		"a new member, unmarked data":                  {true, dirty{}, true, "a local volume that was not wiped"},
 		"a new member, its own data":                   {true, dirty{owner: &Owner{mine, "a"}, used: 1}, false, "its container was restarted"},
 		"a new member whose mark could not be written": {true, dirty{used: 1}, false, "this Pod has started it"},
-		"a member that returns, unmarked data":         {false, dirty{}, false, "of an earlier release, or made by a restore"},
+		"a member that returns, unmarked data":         {false, dirty{}, false, "an earlier release or a restore wrote it"},
 	} {
 		o, err := ParseRun(command(c.isNew, mine))
 		if err != nil {

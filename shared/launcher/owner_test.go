@@ -26,7 +26,7 @@ func (p *pod) of(cluster, uid string, former ...string) {
 	}
 }
 
-// refuses waits until the launcher refuses to start etcd, and returns why. It fails at once if etcd was
+// refuses waits until the launcher refuses to start etcd, and returns the reason. It fails at once if etcd was
 // started.
 func (p *pod) refuses() string {
 	p.t.Helper()

@@ -32,10 +32,9 @@ type StartPermit struct {
 	Attempt int64 `json:"attempt"`
 	// State is "new" or "existing".
 	State StartState `json:"state"`
-	// InitialCluster is the value of --initial-cluster: name=peerURL,…, with an entry for each URL
-	// of a member that has several.
-	// For "new" it names this member alone; for "existing" it is etcd's own
-	// member list, each unstarted member under the name it will have.
+	// InitialCluster is the value of --initial-cluster: name=peerURL,…, with one entry for each peer URL of a
+	// member. For "new" it names only this member. For "existing" it is etcd's own member list, with each
+	// unstarted member under its future name.
 	InitialCluster string `json:"initialCluster"`
 	// Token is the value of --initial-cluster-token. Required for "new", where
 	// it makes the cluster's id unique; without effect for "existing".
@@ -139,8 +138,8 @@ func (p StartPermit) Validate(name, peerURL string) error {
 	}
 }
 
-// others returns the peer URLs in initialCluster of all members except the one with this name,
-// sorted. It returns none if initialCluster cannot be read.
+// others returns the sorted peer URLs in initialCluster of all members except the one with this name. It
+// returns nil if initialCluster cannot be parsed.
 func (p StartPermit) others(name string) []string {
 	members, err := parseInitialCluster(p.InitialCluster)
 	if err != nil {
@@ -150,9 +149,8 @@ func (p StartPermit) others(name string) []string {
 	return members.URLs()
 }
 
-// parseInitialCluster reads name=peerURL,… with etcd's own parser. A member with several peer URLs
-// has an entry for each. Like etcd, it refuses a URL that is there twice (config.checkDuplicateURL),
-// also for one member.
+// parseInitialCluster parses name=peerURL,… with etcd's own parser. A member with several peer URLs has an
+// entry for each. Like etcd, it refuses a duplicate URL (config.checkDuplicateURL), even within one member.
 func parseInitialCluster(s string) (types.URLsMap, error) {
 	members, err := types.NewURLsMap(s)
 	if err != nil {

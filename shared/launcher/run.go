@@ -34,7 +34,7 @@ type Options struct {
 	ClusterUID string
 	// FormerClusterUIDs are those whose volumes this EtcdCluster has adopted.
 	FormerClusterUIDs []string
-	// NewMember is true for a member that has not run before its Pod was created.
+	// NewMember is true for a member that had not run when its Pod was created.
 	NewMember bool
 	// PodUIDFile is the downward API file that holds the Pod's uid.
 	PodUIDFile string

@@ -173,7 +173,7 @@ func (p *pod) ask() (State, error) {
 	return Ask(ctx, &http.Client{Transport: tr}, p.member.Metrics)
 }
 
-// isLauncher fails the test if etcd has answered in the launcher's place: the launcher never comes back.
+// isLauncher fails the test if etcd answers instead of the launcher: the launcher never comes back.
 func (p *pod) isLauncher(err error) {
 	p.t.Helper()
 	if errors.Is(err, ErrNotWaiting) {
@@ -181,8 +181,8 @@ func (p *pod) isLauncher(err error) {
 	}
 }
 
-// waits waits until the launcher waits, having used attempt, for this reason. It fails at once if etcd
-// was started.
+// waits waits until the launcher has used attempt and waits for this reason. It fails at once if etcd was
+// started.
 func (p *pod) waits(attempt int64, reason Reason) {
 	p.t.Helper()
 	etcdtest.Eventually(p.t, fmt.Sprintf("the launcher to wait after attempt %d: %s", attempt, reason), func() error {
@@ -198,8 +198,7 @@ func (p *pod) waits(attempt int64, reason Reason) {
 	})
 }
 
-// runsEtcd waits until etcd has taken the launcher's place. It fails at once if the launcher refuses the
-// data.
+// runsEtcd waits until etcd has replaced the launcher. It fails at once if the launcher refuses the data.
 func (p *pod) runsEtcd(proc *etcdtest.Process) {
 	p.t.Helper()
 	etcdtest.Eventually(p.t, "etcd to take the launcher's place", func() error {

@@ -10,8 +10,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// DefragmentedMark returns what is written on a Pod of its member's defragmentation: when it was asked
-// for, the size of the database then, in bytes, and whether the member has answered that it has ended.
+// DefragmentedMark returns the annotation's value for a defragmentation of a Pod's member: the time of the
+// request, the size of the database at that time in bytes, and whether it is done.
 func DefragmentedMark(since time.Time, before int64, isDone bool) string {
 	mark := since.UTC().Format(time.RFC3339Nano) + " " + strconv.FormatInt(before, 10)
 	if isDone {

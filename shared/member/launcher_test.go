@@ -13,8 +13,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/launcher"
 )
 
-// TestLauncherReadsItsFlags: the launcher reads from a Pod's command line what the Pod was built with, and
-// from a restore's what the restore asks for.
+// TestLauncherReadsItsFlags: the launcher parses exactly the options with which a member's Pod or a restore's
+// Pod was built.
 func TestLauncherReadsItsFlags(t *testing.T) {
 	for _, file := range goldenCases(t) {
 		for _, checks := range []bool{false, true} {

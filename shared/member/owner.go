@@ -20,9 +20,9 @@ func Owns(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	return IsRetained(claim) && claim.Labels[v1beta2.LabelOwner] == string(c.UID)
 }
 
-// IsInDoubt reports whether a volume may be the EtcdCluster's although Owns does not say so. Anyone who
-// can edit a PVC can change its owner references and labels, and only another controller's reference
-// says that the volume is not a member's. A restore marks the volumes that it has retired.
+// IsInDoubt reports whether a PVC might be the EtcdCluster's although Owns does not report it. Anyone who can
+// edit a PVC can change its owner references and labels. Only another controller's reference, or a restore's
+// mark on a PVC that it has retired, is evidence that the PVC is not a member's.
 func IsInDoubt(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	_, retired := claim.Labels[v1beta2.LabelRetiredBy]
 	return !retired && metav1.GetControllerOf(claim) == nil && !Owns(c, claim)

@@ -80,7 +80,7 @@ type Options struct {
 	// FormerOwners are the uids of the EtcdClusters whose volume the member's was, as
 	// [FormerOwners] tells them.
 	FormerOwners []string
-	// New is true if the member has not run before, so that its volume must be empty.
+	// New is true if the member has never run, so its volume must be empty.
 	New bool
 	// Restore is set for the seed of a restore, whose Pod then has to mount the permit; nil
 	// for every other member.

@@ -17,13 +17,13 @@ func Quota(p *corev1.Pod) int64 {
 		if c.Name != ContainerEtcd {
 			continue
 		}
-		var quota corev1.EnvVar // of several, the last one counts
+		var quota corev1.EnvVar // if it is set several times, the last value counts
 		for _, e := range c.Env {
 			if e.Name == EnvQuota {
 				quota = e
 			}
 		}
-		if quota.Value == "" && quota.ValueFrom == nil { // etcd takes an empty one for none
+		if quota.Value == "" && quota.ValueFrom == nil { // etcd treats an empty value as unset
 			return defaultQuota
 		}
 		n, err := strconv.ParseInt(quota.Value, 10, 64)

@@ -8,7 +8,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// A quota that comes from another object is unknown; of several values the last one counts, as for Kubernetes.
+// A quota that comes from another object is unknown. If it is set several times, the last value counts, as in
+// Kubernetes.
 func TestQuotaOfEnvironment(t *testing.T) {
 	set := func(value string) corev1.EnvVar { return corev1.EnvVar{Name: member.EnvQuota, Value: value} }
 	from := corev1.EnvVar{Name: member.EnvQuota, ValueFrom: &corev1.EnvVarSource{}}

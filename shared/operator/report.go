@@ -18,8 +18,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
-// Dated returns the conditions of after, each with the time since when it holds: a condition that has not
-// changed keeps its time. Messages quote text from elsewhere, and are made printable. Dated may change before.
+// Dated returns the conditions in after, each with the time of its last transition: a condition that has not
+// changed keeps its time. Messages quote text from other systems, and are made printable. Dated can modify
+// before.
 func Dated(before, after []metav1.Condition) []metav1.Condition {
 	kept := map[string]bool{}
 	dated := before
@@ -80,7 +81,7 @@ func Tell(ctx context.Context, to events.EventRecorder, about runtime.Object, wa
 	Event(to, about, kind, reason, action, message)
 }
 
-// clipped returns a note that fits an event and is printable.
+// clipped returns a note that is printable and short enough for an event.
 func clipped(note string) string {
 	note = plaintext.Line(note)
 	if len(note) <= maxNote {

@@ -1,6 +1,6 @@
-// Package plaintext makes text from elsewhere safe to show: error texts of a store, names of members
-// that we do not manage, log lines. A terminal carries out control characters instead of showing them,
-// and displays text in another order because of some others.
+// Package plaintext makes text from elsewhere safe to show: errors of a store, names of unmanaged members, log
+// lines. A terminal interprets control characters instead of showing them, and some other characters reorder
+// the text.
 package plaintext
 
 import (
@@ -11,10 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns the text with everything escaped that Unicode does not count as graphic, except newlines
-// and tabs. Control characters (C0 and C1) and bidirectional controls are not graphic. The escapes are
-// those of JSON, such as \u001b, so that a line of JSON keeps its meaning. A byte that is not UTF-8 is
-// written as \x9b.
+// Escape escapes everything that Unicode does not classify as graphic, except newlines and tabs. Control
+// characters (C0 and C1) and bidirectional controls are not graphic. The escapes are JSON's, for example
+// \u001b, so a line of JSON keeps its meaning. Escape writes a byte that is not UTF-8 as \x9b.
 func Escape(text string) string {
 	if strings.IndexFunc(text, isEscaped) < 0 && utf8.ValidString(text) {
 		return text
@@ -39,9 +38,9 @@ func Escape(text string) string {
 
 func isEscaped(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
-// breaks separate lines and columns.
+// breaks replaces characters that separate lines and columns.
 var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 
-// Line returns the text as a single line: newlines and tabs become blanks, and the rest is escaped as
-// [Escape] does.
+// Line returns the text on a single line. Newlines and tabs become spaces, and the rest is escaped as in
+// [Escape].
 func Line(text string) string { return Escape(breaks.Replace(text)) }

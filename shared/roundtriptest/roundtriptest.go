@@ -1,5 +1,5 @@
-// Package roundtriptest checks that what one program writes another one reads, unchanged. Both halves of a
-// protocol are called in one test, with values that are drawn at random, and are the same in each run.
+// Package roundtriptest checks that one program reads exactly what another one writes. A test calls both halves
+// of a protocol with random values, which are the same in each run.
 package roundtriptest
 
 import (
@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// draws is how many values are drawn: enough for each field to be set and left out with each other one.
+// draws is the number of random values. It is large enough to combine each field, set and unset, with each
+// other field.
 const draws = 300
 
-// Check draws values of a type and passes each through a writer and its reader. Before that, fix may
-// change what the writer is never given.
+// Check generates values of a type and passes each through a writer and its reader. fix can first change values
+// that the writer never receives.
 func Check[T any](t *testing.T, pass func(T) (T, error), fix ...func(*T)) {
 	t.Helper()
 	for seed := range int64(draws) {
@@ -46,7 +47,8 @@ func JSON[T any](v T) (read T, err error) {
 	return read, json.Unmarshal(text, &read)
 }
 
-// texts are what is drawn for a string: what JSON, the kubelet and URLs give a meaning.
+// texts lists values for random strings. Each has a character with a meaning in JSON, for the kubelet or in
+// URLs.
 var texts = []string{"", "a", "$(HOME) $$ $", `"<&>\'`, "a b\n\t", "\u00e9 \u2028 \U0001f600", "a/b:c=d,e%2f", "0001", "null"}
 
 var times = reflect.TypeFor[time.Time]()

@@ -2,7 +2,7 @@ package snapshot
 
 import "strconv"
 
-// What backups write to the metadata of a snapshot, and restores read.
+// Backups write these keys to the metadata of a snapshot, and restores read them.
 const (
 	// MetaClusterID is etcd's cluster id, 16 hexadecimal digits.
 	MetaClusterID = "cluster-id"

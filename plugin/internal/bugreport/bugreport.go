@@ -1,5 +1,5 @@
-// Package bugreport packs what is known of a cluster into an archive for a bug report. It takes no Secret,
-// and the text of a field, flag or variable only if that is on a list of known ones.
+// Package bugreport packs information about a cluster into an archive for a bug report. It reads no Secret. It
+// includes the text of a field, flag or variable only if that is on a list of known ones.
 package bugreport
 
 import (
@@ -36,7 +36,7 @@ func New(w io.Writer, folder string, at time.Time) *Archive {
 	return &Archive{folder: folder, at: at, gz: gz, tar: tar.NewWriter(gz)}
 }
 
-// Add adds a file of text, cleaned.
+// Add adds a text file after Clean.
 func (a *Archive) Add(name string, content []byte) error { return a.write(name, Clean(content)) }
 
 func (a *Archive) write(name string, content []byte) error {
@@ -65,8 +65,8 @@ func (a *Archive) Close() error {
 	return a.gz.Close()
 }
 
-// Marshal returns an object as YAML, with the texts of known fields and variables only, and without what
-// Kubernetes notes for itself. It returns an error for a Secret.
+// Marshal returns an object as YAML. It keeps only the texts of known fields and variables, and omits
+// Kubernetes' own bookkeeping. It returns an error for a Secret.
 func Marshal(o any) ([]byte, error) {
 	switch o.(type) {
 	case *corev1.Secret, corev1.Secret, *corev1.SecretList:
@@ -79,17 +79,17 @@ func Marshal(o any) ([]byte, error) {
 	return yaml.Marshal(clean("", object))
 }
 
-// metadataOf lists the labels and annotations whose values may be in a report, by their names or by their
-// domains. Others may carry anything, for example for an injector of sidecars.
+// metadataOf lists the labels and annotations whose values can be in a report, by name or by domain. Others can
+// contain anything, for example settings of a sidecar injector.
 var metadataOf = []string{
 	v1beta2.GroupName, v1beta2.LabelCluster, v1beta2.LabelRole, v1beta2.LabelBackup, v1beta2.LabelRestore,
 	"app", "app.kubernetes.io", "batch.kubernetes.io", "kubernetes.io", "topology.kubernetes.io",
 }
 
-// plainValue is a time, a duration or a quantity.
+// plainValue matches a time, a duration or a quantity.
 var plainValue = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+Z$|^\d[\d.]*([numkMGTPE]|[KMGTPE]i|ms|[smhd%]|m0s|h0m0s)$`)
 
-// clean leaves out of an object, however deep, the text of each field that is not known.
+// clean redacts the text of each unknown field of an object, at any depth.
 func clean(field string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -134,14 +134,14 @@ func clean(field string, v any) any {
 
 func cleanText(text string) string { return string(Clean([]byte(text))) }
 
-// isKnownVariable reports whether the value of a variable may be in a report: of etcd's own ones that are
-// known as flags, and of a few of Go and the operators.
+// isKnownVariable reports whether the value of a variable can be in a report. Known are etcd's variables whose
+// flags are known, and a few variables of Go and the operators.
 func isKnownVariable(name string) bool {
 	return strings.HasPrefix(name, "ETCD_") && isKnown(name) ||
 		slices.Contains([]string{"GOMEMLIMIT", "GOMAXPROCS", "GOGC", "POD_NAME", "POD_NAMESPACE", "WATCH_NAMESPACE"}, name)
 }
 
-// cleanArgs leaves out of a command line the values of flags that are not known, and what is neither a flag
+// cleanArgs redacts the values of unknown flags in a command line, and every argument that is neither a flag
 // nor a file.
 func cleanArgs(v any) any {
 	args, _ := v.([]any)

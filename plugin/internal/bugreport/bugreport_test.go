@@ -80,7 +80,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-// TestPodsHaveKnownTextsOnly: what an injector or a mesh adds to a Pod is not in a report, unless it is known.
+// TestPodsHaveKnownTextsOnly: a report contains what an injector or a mesh adds to a Pod only if it is known.
 func TestPodsHaveKnownTextsOnly(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "example-a", Annotations: map[string]string{"a.example.com/x": "hidden"}, Labels: map[string]string{"team": "hidden", v1beta2.LabelRole: "voter"}},

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// knownList has the names whose values may be in a report, in lower case and without separators: fields of
-// the objects and of log lines, flags and variables of etcd and of the operators. The value of any other name
-// is left out. Add a name only if its value is never a secret.
+// knownList contains the names whose values can be in a report, in lower case and without separators: fields of
+// objects and of log lines, flags and variables of etcd and of the operators. The values of other names are
+// redacted. Add a name only if its value is never a secret.
 //
 //go:embed known.txt
 var knownList string
@@ -24,36 +24,37 @@ var known = func() map[string]bool {
 
 var separators = strings.NewReplacer("-", "", "_", "", ".", "")
 
-// isKnown reports whether the value of a field, flag or variable may be in a report. A variable of etcd has
-// the name of its flag.
+// isKnown reports whether the value of a field, flag or variable can be in a report. A variable of etcd counts
+// as known if its flag is.
 func isKnown(name string) bool {
 	return known[separators.Replace(strings.ToLower(strings.TrimPrefix(name, "ETCD_")))]
 }
 
 var (
-	// pem is a block of PEM, also in JSON, or without its end.
+	// pem matches a PEM block, also in JSON or without its end.
 	pem = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`)
-	// named is a name before its value: a field of JSON, also of JSON in a text of JSON; a flag; or an
-	// assignment.
+	// named matches a name before its value: a flag, an assignment, or a JSON field, which can be nested in a
+	// JSON string.
 	named = regexp.MustCompile(`(\\*")([\w.@/ -]+)(\\*"\s*:\s*)|(?:^|[\s"'\[,(=])(--?)([A-Za-z][\w.-]*)([= \t]+)|([?&;#]|\\u0026)?([A-Za-z_][\w.-]*)( ?:?= ?)`)
-	// next is what follows a value that has no quotes: another name, or the end of the text it is in.
+	// next matches what follows an unquoted value: another name, or the end of the text.
 	next = regexp.MustCompile(`\s--?[A-Za-z]|\s[A-Za-z_][\w.-]* ?=|["\n]|\\+["n]`)
-	// nextInQuery is the same for a value of a URL's query.
+	// nextInQuery is like next, for a value in a URL's query.
 	nextInQuery = regexp.MustCompile(`[&;#\s"'<>\\]`)
-	// secretive is prose about a secret, such as "password: x". Prose has no list of allowed names.
+	// secretive matches prose about a secret, for example "password: x". Prose has no list of allowed names.
 	secretive = regexp.MustCompile(`(?i)([\w-]*(?:passw|passphrase|pwd|secret|token|credential|authorization|cookie|api-?key|access-?key|account-?key)[\w-]*: ?)([^"\n\\]+)`)
-	// scheme is a way to authenticate, with what proves it.
+	// scheme matches an authentication scheme with its credentials.
 	scheme = regexp.MustCompile(`(?i)\b(basic|bearer|negotiate|sharedkey|aws4-hmac-sha256) +[^\s",\\]+`)
-	// jwt is a JSON Web Token; key40 may be a secret key of AWS, and mixed another token.
+	// jwt matches a JSON Web Token. key40 matches strings that could be an AWS secret key, and mixed other
+	// tokens.
 	jwt   = regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+(\.[\w-]*)?`)
 	key40 = regexp.MustCompile(`[A-Za-z0-9/+]{40,}={0,2}`)
 	mixed = regexp.MustCompile(`[A-Za-z0-9_+=-]{20,}`)
-	// host is the part of a URL that says where, without a user.
+	// host matches the host and port of a URL, without a user.
 	host = regexp.MustCompile(`^(?:[\w.-]+|\[[0-9a-fA-F:.%]+\])(?::[0-9]+)?$`)
 )
 
-// Clean leaves out of a text what is not known to be public: values of names that are not in the list, users
-// in URLs, and tokens by their form. It leaves out too much rather than too little.
+// Clean redacts all text that is not known to be public: values of names that are not in the list, users in
+// URLs, and strings that look like tokens. It redacts too much rather than too little.
 func Clean(content []byte) []byte {
 	text := pem.ReplaceAllString(string(content), Redacted)
 	text = cleanURLs(text)
@@ -70,8 +71,8 @@ func Clean(content []byte) []byte {
 	return []byte(mixed.ReplaceAllStringFunc(key40.ReplaceAllStringFunc(text, isToken), isToken))
 }
 
-// cleanURLs leaves out the users of URLs, with their passwords. A password may have characters that a URL
-// escapes: all up to the last @ of the line is left out.
+// cleanURLs redacts users and passwords in URLs. A password can contain characters that a URL should escape, so
+// cleanURLs redacts everything up to the last @ of the line.
 func cleanURLs(text string) string {
 	first, rest, found := strings.Cut(text, "://")
 	if !found {
@@ -110,7 +111,7 @@ func cleanURLs(text string) string {
 	return out.String()
 }
 
-// cleanNamed leaves out the values of names that are not in the list.
+// cleanNamed redacts the values of names that are not in the list.
 func cleanNamed(text string) string {
 	out := &strings.Builder{}
 	for {
@@ -136,8 +137,8 @@ func cleanNamed(text string) string {
 	}
 }
 
-// value returns how long the value is at the beginning of a text, and what is written instead. The value of a
-// field without quotes is a number or an object, whose own fields have names, or a list.
+// value returns the length of the value at the beginning of a text, and its replacement. An unquoted value of a
+// field is a number, a list, or an object whose own fields have names.
 func value(text string, isQuery, isField bool) (n int, instead string) {
 	quote := text[:len(text)-len(strings.TrimLeft(text, `\`))]
 	if rest := text[len(quote):]; rest != "" && (rest[0] == '"' || rest[0] == '\'' && quote == "") {

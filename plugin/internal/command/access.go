@@ -228,7 +228,7 @@ func (a *App) forwardTo(ctx context.Context, args []string, port *int) (forwarde
 	return forwarded, pod, nil
 }
 
-// errNoMember says that a member is not one of the cluster: it was replaced, or never existed.
+// errNoMember means that the cluster does not have the member: it was replaced, or never existed.
 var errNoMember = errors.New("there is no member")
 
 // choosePod is the Pod to forward to: the one that is named, or a voter that is ready.

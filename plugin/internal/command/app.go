@@ -54,18 +54,18 @@ type App struct {
 	// Terminal says that Out is one, on which a screen can be drawn again.
 	Terminal bool
 
-	// raw is Out before New has it escape what it shows.
+	// raw is the writer that Out had before New wrapped it in an escaping one.
 	raw io.Writer
 }
 
-// clearScreen empties a terminal and puts the cursor at its top.
+// clearScreen clears a terminal and moves the cursor to the top.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// clear empties the terminal. It is the only command to a terminal that is sent.
+// clear clears the terminal. No other terminal command is ever sent.
 func (a *App) clear() { fmt.Fprint(a.raw, clearScreen) }
 
-// writer returns where a value is written. YAML is written as it is, since an escape would change the
-// value that a program reads. Those of the escaping writer are JSON's own.
+// writer returns the writer for a value. YAML is written unescaped, because an escape would change the value
+// that a program reads. For JSON, the escapes of the escaping writer are valid.
 func (a *App) writer(f screen.Format) io.Writer {
 	if f == screen.YAML {
 		return a.raw
@@ -98,8 +98,8 @@ func Run(ctx context.Context, a *App, flags *genericclioptions.ConfigFlags, args
 	return 1
 }
 
-// New makes the command line. Flags are those of kubectl that say which API server it is. Commands write
-// to writers that escape what a terminal would carry out: foreign text is in nearly all that they show.
+// New returns the root command. flags are kubectl's flags that select the API server. Commands write to
+// escaping writers, because nearly all output contains text from elsewhere that a terminal could interpret.
 func New(app *App, flags *genericclioptions.ConfigFlags) *cobra.Command {
 	escaping := *app
 	a := &escaping
@@ -184,7 +184,7 @@ func (a *App) confirm(c confirmation, format string, args ...any) error {
 	return ErrNotConfirmed
 }
 
-// output is the flag -o. It is checked when it is parsed, before any request is made.
+// output is the value of the flag -o. It is validated when it is parsed, before any request is made.
 type output struct{ format screen.Format }
 
 // Set implements pflag.Value.

@@ -32,8 +32,8 @@ func (w *waiting) addTo(cmd *cobra.Command, timeout time.Duration) {
 	cmd.Flags().Var((*positive)(&w.timeout), "timeout", "how long to wait")
 }
 
-// positive is a flag's duration that is more than 0. Anything else would end a wait before it begins, after
-// the change was requested.
+// positive is the value of a flag for a duration, which must be more than 0. Otherwise a wait would end before
+// it begins, after the change was requested.
 type positive time.Duration
 
 // Set implements pflag.Value.

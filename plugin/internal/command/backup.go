@@ -34,7 +34,7 @@ func (p *place) addTo(cmd *cobra.Command) {
 	f.StringVar(&p.pvc, "pvc", "", "store it on a volume, as CLAIM/PATH")
 }
 
-// check reports flags that contradict each other or have an invalid value.
+// check returns an error if flags contradict each other or have an invalid value.
 func (p *place) check() error {
 	if p.s3 != "" && p.pvc != "" || p.like != "" && (p.s3 != "" || p.pvc != "") {
 		return errors.New("set only one of --like, --s3 and --pvc")

@@ -21,7 +21,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
 )
 
-// calls has a valid call of every command. The tests of this file fail for a command without one.
+// calls contains a valid call of every command. The tests in this file fail for a command without one.
 var calls = map[string]string{
 	"status": "example", "list": "", "members": "example", "top": "example", "check": "example", "events": "example",
 	"logs": "example --pretty", "report": "example", "diagnose": "example", "restart": "example", "pause": "example",
@@ -32,7 +32,7 @@ var calls = map[string]string{
 	"install": "", "version": "", "completion": "kubectl",
 }
 
-// everyCommand calls do with every command that can be run.
+// everyCommand calls do for every command that can be run.
 func everyCommand(t *testing.T, do func(c *cobra.Command, name string, args []string)) {
 	t.Helper()
 	var visit func(c *cobra.Command)
@@ -51,7 +51,7 @@ func everyCommand(t *testing.T, do func(c *cobra.Command, name string, args []st
 	visit(New(&App{}, nil))
 }
 
-// TestForeignTextIsEscaped: no command sends a terminal's commands from text of others to the terminal.
+// TestForeignTextIsEscaped: no command sends control characters in another user's text to the terminal.
 func TestForeignTextIsEscaped(t *testing.T) {
 	const planted = "\x1b[2J\u009b2J\u202e"
 	c, b := aCluster("example"), aBackup("hourly", "example")
@@ -88,7 +88,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 			args = append(args, "--source", filepath.Join(t.TempDir(), planted))
 		}
 		out := &display{}
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // no operator does what is asked for
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // no operator handles the request
 		defer cancel()
 		Run(ctx, app(out), nil, args)
 		unreachable := app(out)
@@ -102,21 +102,21 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	})
 }
 
-// invalid has a value of each flag that is refused, whatever the cluster is.
+// invalid maps each flag to a value that is refused for every cluster.
 var invalid = map[string]string{
 	"output": "table", "to-time": "yesterday", "to-revision": "-1", "size": "-3", "template": "missing.yaml", "version": "3.7.3",
 	"endpoint": "etcd.example.com", "pvc": "claim", "operators": "consul", "timeout": "0s", "port": "70000", "tail": "-5", "since": "-1s",
 	"depth": "0", "show": "0", "rate": "0", "page": "0", "limit": "-1", "for": "-1s",
 }
 
-// free are flags that take any text: names of objects and files, and what only the API server or a store can
-// refuse.
+// free lists flags that accept any text: names of objects and files, and values that only the API server or a
+// store can check.
 var free = []string{
 	"file", "prefix", "owner", "from", "entry", "into", "like", "s3", "s3-secret", "s3-endpoint", "s3-region", "name", "etcd-version",
 	"mount", "secret-for", "source", "ref", "registry", "tag",
 }
 
-// TestInvalidFlagsMakeNoRequest: a value that is refused is refused before anything is asked or changed.
+// TestInvalidFlagsMakeNoRequest: an invalid value is refused before any request is made.
 func TestInvalidFlagsMakeNoRequest(t *testing.T) {
 	everyCommand(t, func(c *cobra.Command, name string, args []string) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -143,8 +143,8 @@ func TestInvalidFlagsMakeNoRequest(t *testing.T) {
 	})
 }
 
-// TestNoFlagShadowsKubectls: a flag of kubectl means the same for every command, such as --as, the user to
-// impersonate.
+// TestNoFlagShadowsKubectls: a flag of kubectl has the same meaning in every command, for example --as, the
+// user to impersonate.
 func TestNoFlagShadowsKubectls(t *testing.T) {
 	root := New(&App{}, genericclioptions.NewConfigFlags(true))
 	var visit func(c *cobra.Command)

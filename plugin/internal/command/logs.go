@@ -131,8 +131,8 @@ type logLines struct {
 	mu      sync.Mutex // of the output
 }
 
-// ownContainers are the containers of members, operators and agents whose logs are shown. A mesh adds
-// containers to Pods, also as the first one.
+// ownContainers lists the containers of members, operators and agents whose logs are shown. A mesh can add
+// containers to Pods, even as the first one.
 var ownContainers = append([]string{member.ContainerEtcd, "survivor", "save", "verify", "restore"}, operatorNames...)
 
 // mainContainer returns the name of the container of a Pod whose log is shown.

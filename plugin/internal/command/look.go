@@ -399,8 +399,8 @@ func (a *App) showEach(f screen.Format, events []corev1.Event) error {
 	return nil
 }
 
-// eventsOf returns the events about a cluster and about what belongs to it, the newest last, and why
-// events of backups or restores are missing: the user has no right to list these.
+// eventsOf returns the events about a cluster and its objects, the newest last. missing has the reasons why
+// events of backups or restores are missing, for example no right to list them.
 func eventsOf(ctx context.Context, s *scene) (events []corev1.Event, missing []string, err error) {
 	about := map[string]bool{"EtcdCluster/" + s.cluster.Name: true, "PodDisruptionBudget/" + s.cluster.Name: true, "Service/" + member.ClientServiceName(s.cluster.Name): true}
 	backups, err := s.Backups(ctx, s.cluster.Name)

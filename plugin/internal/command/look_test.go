@@ -240,7 +240,7 @@ func TestQuotaOfOldEtcd(t *testing.T) {
 	}
 }
 
-// TestEventsWithoutRights: events are shown as far as the user may read what they are about.
+// TestEventsWithoutRights: without the right to list backups or restores, the other events are shown.
 func TestEventsWithoutRights(t *testing.T) {
 	w := aWorld(t, aCluster("example"), &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "1"},
@@ -261,7 +261,7 @@ func TestEventsWithoutRights(t *testing.T) {
 	}
 }
 
-// TestVersionFails: the exit code reports that the API server does not answer, in each format.
+// TestVersionFails: in each format, the exit code reports that the API server does not answer.
 func TestVersionFails(t *testing.T) {
 	for _, line := range []string{"version", "version -o json"} {
 		out := &display{}
@@ -273,7 +273,7 @@ func TestVersionFails(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsAreNotShown: they are longer than the object, and of no use to a reader.
+// TestManagedFieldsAreNotShown: managed fields are longer than the object, and of no use to a reader.
 func TestManagedFieldsAreNotShown(t *testing.T) {
 	managed := []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	w := aWorld(t, aCluster("example"), aBackup("hourly", "example"), &corev1.Event{

@@ -460,7 +460,7 @@ func TestStaysEncrypted(t *testing.T) {
 	}
 }
 
-// TestLogsOfPodsWithSidecars: the log of our container is read, wherever a mesh puts its own one.
+// TestLogsOfPodsWithSidecars: the log of our container is read, wherever a mesh inserts its own.
 func TestLogsOfPodsWithSidecars(t *testing.T) {
 	c := aCluster("example")
 	objects := append(podsOf(c), c, anOperator("default", "etcd-operator-1"))

@@ -89,8 +89,8 @@ func byName(pods []corev1.Pod) map[string]*corev1.Pod {
 	return named
 }
 
-// errOtherDown returns an error if another voter than this member is not ready: its data would exist on
-// one member fewer, or the quorum would be lost.
+// errOtherDown returns an error if a voter other than this member is not ready. A replacement would then remove
+// one more copy of the data, or cost the quorum.
 func (s *scene) errOtherDown(pods map[string]*corev1.Pod, name string) error {
 	for _, m := range s.cluster.Status.MemberDetails {
 		if m.Role != v1beta2.MemberVoter || m.Name == name {

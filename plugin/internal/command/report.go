@@ -118,7 +118,7 @@ func (a *App) fill(ctx context.Context, s *scene, archive *bugreport.Archive, et
 	for i := range seen.Operators {
 		note("an operator's Pod", archive.AddObject("operators/"+seen.Operators[i].Name+".yaml", &seen.Operators[i]))
 	}
-	events, _, err := eventsOf(ctx, s) // what is missing is said above
+	events, _, err := eventsOf(ctx, s) // missing events were reported above
 	note("events", err)
 	text := &bytes.Buffer{}
 	note("events", screen.EventTable(events, a.Now()).Print(text, screen.Wide))

@@ -319,7 +319,7 @@ func (a *App) restoreOf(ctx context.Context, s *scene, t target) (*v1beta2.EtcdR
 	return r, plan, nil
 }
 
-// moment is the flag --to-time: a time, or how long ago it was.
+// moment is the value of the flag --to-time: a time, or a duration before now.
 type moment struct {
 	now func() time.Time
 	at  *metav1.Time

@@ -29,7 +29,7 @@ type template struct {
 	file    string
 	size    int
 	version string
-	// created is the EtcdCluster that is described, without a name; nil if none is.
+	// created is the EtcdCluster that the flags describe, without a name; nil if they describe none.
 	created *v1beta2.EtcdCluster
 }
 
@@ -48,7 +48,7 @@ func (t *template) addTo(cmd *cobra.Command) {
 // isMinimal reports whether it is described by a size and a version.
 func (t *template) isMinimal() bool { return t.size != 0 || t.version != "" }
 
-// read makes the EtcdCluster that the flags describe, if they do.
+// read builds the EtcdCluster that the flags describe, if any.
 func (t *template) read(in io.Reader) error {
 	c := &v1beta2.EtcdCluster{}
 	switch {

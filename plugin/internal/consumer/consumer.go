@@ -30,7 +30,7 @@ type Settings struct {
 	Endpoint string
 }
 
-// Check reports what a consumer of that kind cannot have.
+// Check returns an error if the kind is unknown, or the endpoint is not a URL.
 func (s Settings) Check(kind string) error {
 	if _, ok := of[kind]; !ok {
 		return fmt.Errorf("--output %s is not known: set one of %s", kind, strings.Join(Kinds, ", "))
@@ -163,11 +163,11 @@ func (t *target) explain(consumer traits) {
 // file is where the consumer has a file of the Secret.
 func (t *target) file(name string) string { return strings.TrimSuffix(t.mount, "/") + "/" + name }
 
-// plain is a value that a shell takes as it is.
+// plain matches a value that needs no quotes in a shell.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,@%+=-]+$`)
 
-// quoted returns a value as one word of a shell, in quotes where it needs them: the env files of some
-// programs have none.
+// quoted returns a value as one word for a shell. It adds quotes only where the shell needs them, because some
+// programs do not support quotes in env files.
 func quoted(value string) string {
 	if plain.MatchString(value) {
 		return value

@@ -89,8 +89,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestTextOfOthersStaysAValue: what the author of an EtcdCluster writes into it adds no line to a file, and
-// no word to a command.
+// TestTextOfOthersStaysAValue: text in an EtcdCluster cannot add a line to a file, or a word to a command.
 func TestTextOfOthersStaysAValue(t *testing.T) {
 	planted := "x\nexit 3 #'; exit 3"
 	issued := secure()
@@ -105,7 +104,7 @@ func TestTextOfOthersStaysAValue(t *testing.T) {
 			text, err := Config(c, kind, Settings{Mount: "/" + planted})
 			if err != nil {
 				if kind == "kamaji" && c == static {
-					continue // it is only for TLS.auto
+					continue // only TLS.auto supports it
 				}
 				t.Fatal(err)
 			}
@@ -117,7 +116,7 @@ func TestTextOfOthersStaysAValue(t *testing.T) {
 				}
 				continue
 			}
-			// The shell itself says into which words it cuts the values.
+			// The shell itself splits the values into words.
 			words := strings.NewReplacer("\nETCDCTL_", " ETCDCTL_", "\n--etcd-", " --etcd-").Replace(strings.TrimSpace(values))
 			out, err := exec.Command("sh", "-c", `PATH=; printf '%s\0' `+words).CombinedOutput()
 			if err != nil {

@@ -124,7 +124,7 @@ func (s *Summary) sorted(by func(Prefix) int64) []Prefix {
 
 // Limits bound the load that a scan makes.
 type Limits struct {
-	// Page is how many keys one request asks for at most. It asks for fewer if these are more than
+	// Page is the largest number of keys in one request. A request asks for fewer keys if they would exceed
 	// pageBytes.
 	Page int64
 	// Keys is how many are read at most; 0 for all.
@@ -133,17 +133,17 @@ type Limits struct {
 	BytesPerSecond int
 }
 
-// pageTimeout bounds one page. pageBytes is how large one should be: the member has it in its memory, and
-// other requests wait for the network meanwhile. firstPage is how many keys are read before anything is
-// known of their size: 32 of the largest that etcd takes by default are 48 MiB.
+// pageTimeout limits the time of one page, and pageBytes its approximate size. The member holds a page in
+// memory, and other requests wait for the network until it is sent. firstPage is the number of keys to read
+// before their size is known: 32 of the largest that etcd accepts by default are 48 MiB.
 const (
 	pageTimeout = time.Minute
 	pageBytes   = 4 << 20
 	firstPage   = 32
 )
 
-// Scan reads the keys under a prefix at one revision. progress is told how many there are so far.
-// An answer that is too large for the client is asked for again as a smaller page.
+// Scan reads the keys under a prefix at one revision. It calls progress with the number of keys so far. If an
+// answer is too large for the client, Scan asks again for a smaller page.
 func (s *Summary) Scan(ctx context.Context, c clientv3.KV, prefix string, l Limits, progress func(keys, total int64)) error {
 	limiter := rate.NewLimiter(rate.Limit(l.BytesPerSecond), l.BytesPerSecond)
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)

@@ -126,11 +126,11 @@ func TestManyPrefixes(t *testing.T) {
 	}
 }
 
-// store is etcd with small values, and then large ones, for a client that takes answers up to a size.
+// store is an etcd with small values and then large ones. Its client accepts answers only up to a size.
 type store struct {
 	clientv3.KV
 	small, large int
-	// largest is the largest answer that was sent.
+	// largest is the size of the largest answer.
 	largest int
 }
 
@@ -164,7 +164,7 @@ func (s *store) Get(_ context.Context, from string, options ...clientv3.OpOption
 	return got, nil
 }
 
-// TestPagesAreBoundedBySize: after small values, large ones are read in fewer keys at a time.
+// TestPagesAreBoundedBySize: large values after small ones are read with fewer keys in each page.
 func TestPagesAreBoundedBySize(t *testing.T) {
 	kv := &store{small: 2000, large: 40}
 	s := NewSummary(2)

@@ -8,20 +8,20 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
-// Escaper is a writer for a terminal that escapes what [plaintext.Escape] does. It can be used by several
-// goroutines.
+// Escaper is a writer that escapes text for a terminal as [plaintext.Escape] does. Several goroutines can use
+// it.
 type Escaper struct {
 	to io.Writer
 
 	mu sync.Mutex
-	// begun is the beginning of a character whose other bytes were not written yet.
+	// begun holds the first bytes of a character whose other bytes were not written yet.
 	begun []byte
 }
 
-// NewEscaper returns a writer that escapes on the way to another one.
+// NewEscaper returns a writer that writes escaped text to another writer.
 func NewEscaper(to io.Writer) *Escaper { return &Escaper{to: to} }
 
-// Write writes the text escaped. A character that is incomplete at its end waits for the next Write.
+// Write writes the escaped text. It keeps an incomplete character at the end for the next Write.
 func (e *Escaper) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

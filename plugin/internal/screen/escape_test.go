@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEscaperOfPieces: characters are put together again that are split over several writes.
+// TestEscaperOfPieces: a character that is split over several writes is joined again.
 func TestEscaperOfPieces(t *testing.T) {
 	const text = "ä\x1b[2J€\u009b𝄞\U000e0041\xf0\x9f end\n"
 	const want = "ä\\u001b[2J€\\u009b𝄞\\udb40\\udc41\\xf0\\x9f end\n"

@@ -46,21 +46,21 @@ const (
 	// openTimeout bounds the opening of one port-forward: the API server asks the kubelet, which
 	// answers within a second where it answers at all.
 	openTimeout = 15 * time.Second
-	// reopenPause is between two attempts to open one again that was lost. It doubles up to
-	// maxReopenPause: a member that restarts serves again within seconds.
+	// reopenPause is the pause between attempts to reopen a lost port-forward. It doubles up to maxReopenPause:
+	// a member that restarts serves again within seconds.
 	reopenPause, maxReopenPause = 200 * time.Millisecond, 10 * time.Second
 	// watchPause is from the end of one watch of a Pod to the next, and getTimeout bounds the look at it.
 	watchPause, getTimeout = 5 * time.Second, 30 * time.Second
 	// dialTimeout bounds the first connection to etcd behind it.
 	dialTimeout = 10 * time.Second
-	// maxMessage is the largest answer that is taken: a page of [keyspace] that turned out larger than it
-	// aims at, or a single value. etcd takes requests of at most 1.5 MiB by default.
+	// maxMessage is the size of the largest answer that is accepted. A page of [keyspace] can turn out larger
+	// than intended, or a single value can be large. etcd accepts requests of at most 1.5 MiB by default.
 	maxMessage = 16 << 20
 	// maxMetrics is how much of a member's metrics is read: etcd has some 100 KiB of them.
 	maxMetrics = 4 << 20
 )
 
-// ErrGone is wrapped by the error of a [Forward] to a Pod that does not exist, or has ended.
+// ErrGone is wrapped by the error of a [Forward] to a Pod that does not exist or has ended.
 var ErrGone = errors.New("the Pod is gone")
 
 // Forward opens a port-forward to a port of a Pod from a port of 127.0.0.1 (0: any), until Stop
@@ -141,7 +141,7 @@ type Tunnel struct {
 	Failed map[string]error
 
 	stops []func()
-	// left is how many members can still be reached. None ends when the last one is gone.
+	// left is the number of members that can still be reached. none ends when the last one is gone.
 	left atomic.Int32
 	none chan struct{}
 }
@@ -215,9 +215,9 @@ func (t *Tunnel) While(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { cancel(nil) }
 }
 
-// keep opens a port-forward, and again at the same local port when it is lost: client-go ends it when
-// one connection through it fails, such as one that etcd resets. Stop ends it. When the Pod is gone, it is
-// not opened again, and gone is called.
+// keep opens a port-forward, and reopens it at the same local port when it is lost. client-go ends a
+// port-forward when one connection through it fails, for example if etcd resets the connection. stop ends it.
+// When the Pod is gone, keep does not reopen it, and calls gone.
 func keep(ctx context.Context, forward Forward, pod string, port int, gone func()) (local int, stop func(), err error) {
 	p, err := forward(ctx, pod, 0, port)
 	if err != nil {
@@ -436,7 +436,7 @@ func ByAPIServer(config *rest.Config, namespace string) (Forward, error) {
 	}, nil
 }
 
-// isGone reports whether a Pod does not exist, or its containers have ended for good.
+// isGone reports whether a Pod does not exist, or all of its containers have ended for good.
 func isGone(ctx context.Context, pods typed.PodInterface, name string) bool {
 	p, err := pods.Get(ctx, name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err) || err == nil && (p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded)

@@ -76,8 +76,8 @@ func TestLostPortForwards(t *testing.T) {
 	}
 }
 
-// TestPodIsGone: a port-forward to a Pod that is gone is not tried again, and what waits for the members
-// ends with an error when none is left.
+// TestPodIsGone: a port-forward to a Pod that is gone is not retried. What waits for the members ends with an
+// error when no member is left.
 func TestPodIsGone(t *testing.T) {
 	lost := make(chan struct{})
 	close(lost)

@@ -1,5 +1,4 @@
-// Package agents has what an operator and the agents in its Pods tell each other, for package
-// roundtriptest.
+// Package agents passes values between an operator and the agents in its Pods, for package roundtriptest.
 package agents
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 )
 
-// Task passes an agent's task through the environment of its container. No dollar sign is left, which
-// the kubelet would take for a reference to a variable.
+// Task passes an agent's task through the environment of its container. The text must contain no dollar sign,
+// because the kubelet would expand it as a variable.
 func Task[T any](v T) (read T, err error) {
 	env, err := agentpod.Environment("TASK", v, corev1.ResourceRequirements{})
 	if err != nil {
@@ -30,7 +29,7 @@ func Task[T any](v T) (read T, err error) {
 	return read, json.Unmarshal([]byte(env[0].Value), &read)
 }
 
-// Result returns what passes an agent's result through the termination message of its container.
+// Result returns a function that passes an agent's result through the termination message of its container.
 func Result[T any](t *testing.T, failure func(*T) *agent.Failure) func(T) (T, error) {
 	file := filepath.Join(t.TempDir(), "termination-log")
 	reading := agentpod.Reading[T]{Failure: failure}

@@ -71,22 +71,21 @@ func TestNobodyReachesMoreByAnEtcdBackup(t *testing.T) {
 	}
 }
 
-// Settings of a Pod that injectors, Services, clouds, networks and schedulers read. The list is
-// of what is allowed, and is empty: an annotation that no version of the operator knows is
-// refused like the others.
+// Injectors, Services, clouds, networks and schedulers read these settings of a Pod. The list of allowed
+// settings is empty: the policy also denies an annotation that no version of the operator knows.
 func TestSettingsOfPodsNeedTheRightToCreatePods(t *testing.T) {
 	namespace := enforced(t)
 	for name, row := range map[string]struct{ reason, settings, field string }{
 		"istio-inject": {"a sidecar sees what the Pod mounts", `annotations: {sidecar.istio.io/inject: "true"}`, "pod.annotations/sidecar.istio.io/inject"},
-		"istio-image":  {"an image of their choice", `annotations: {sidecar.istio.io/proxyImage: attacker.example.com/x}`, "pod.annotations/sidecar.istio.io/proxyImage"},
-		"istio-secret": {"any Secret", `annotations: {sidecar.istio.io/userVolume: '[{"name":"x","secret":{"secretName":"postgres"}}]'}`, "pod.annotations/sidecar.istio.io/userVolume"},
-		"linkerd":      {"an image of their choice", `annotations: {config.linkerd.io/proxy-image: attacker.example.com/x}`, "pod.annotations/config.linkerd.io/proxy-image"},
-		"dapr":         {"an image of their choice", `annotations: {dapr.io/sidecar-image: attacker.example.com/x}`, "pod.annotations/dapr.io/sidecar-image"},
-		"multus":       {"another network", `annotations: {k8s.v1.cni.cncf.io/networks: storage}`, "pod.annotations/k8s.v1.cni.cncf.io/networks"},
-		"kube2iam":     {"a cloud's identity", `annotations: {iam.amazonaws.com/role: admin}`, "pod.annotations/iam.amazonaws.com/role"},
+		"istio-image":  {"a creator could choose an image", `annotations: {sidecar.istio.io/proxyImage: attacker.example.com/x}`, "pod.annotations/sidecar.istio.io/proxyImage"},
+		"istio-secret": {"the sidecar can mount any Secret", `annotations: {sidecar.istio.io/userVolume: '[{"name":"x","secret":{"secretName":"postgres"}}]'}`, "pod.annotations/sidecar.istio.io/userVolume"},
+		"linkerd":      {"a creator could choose an image", `annotations: {config.linkerd.io/proxy-image: attacker.example.com/x}`, "pod.annotations/config.linkerd.io/proxy-image"},
+		"dapr":         {"a creator could choose an image", `annotations: {dapr.io/sidecar-image: attacker.example.com/x}`, "pod.annotations/dapr.io/sidecar-image"},
+		"multus":       {"the Pod joins another network", `annotations: {k8s.v1.cni.cncf.io/networks: storage}`, "pod.annotations/k8s.v1.cni.cncf.io/networks"},
+		"kube2iam":     {"the Pod gets a cloud's identity", `annotations: {iam.amazonaws.com/role: admin}`, "pod.annotations/iam.amazonaws.com/role"},
 		"unknown":      {"an injector that does not exist yet", `annotations: {example.com/later: x}`, "pod.annotations/example.com/later"},
-		"identity":     {"a cloud's identity", `labels: {aadpodidbinding: admin}`, "pod.labels/aadpodidbinding"},
-		"selected":     {"a Service sends it the requests of others", `labels: {web: front}`, "pod.labels/web"},
+		"identity":     {"the Pod gets a cloud's identity", `labels: {aadpodidbinding: admin}`, "pod.labels/aadpodidbinding"},
+		"selected":     {"a Service would send it other Pods' traffic", `labels: {web: front}`, "pod.labels/web"},
 		"root":         {"Pod Security admission may allow it", `securityContext: {runAsUser: 0}`, "pod.securityContext"},
 		"node":         {"a node has an identity", `nodeSelector: {node-role.kubernetes.io/control-plane: ""}`, "pod.nodeSelector"},
 		"taint":        {"a node has an identity", `tolerations: [{operator: Exists}]`, "pod.tolerations"},
@@ -106,7 +105,8 @@ func TestSettingsOfPodsNeedTheRightToCreatePods(t *testing.T) {
 	}
 }
 
-// Whoever installs the operator extends the list, as docs/tasks/permissions.md and the chart do.
+// TestInstallersAllowSettings extends the list of allowed settings, as docs/tasks/permissions.md and the chart
+// do.
 func TestInstallersAllowSettings(t *testing.T) {
 	namespace := enforced(t)
 	const list = `[] + ["pod.labels/team","pod.annotations/sidecar.istio.io/inject=false","pod.nodeSelector"]`
@@ -165,7 +165,7 @@ func TestCreatorsMay(t *testing.T) {
 		"copies-by-use":            {"its owner lets them", byCopy, []rbacv1.PolicyRule{use("persistentvolumeclaims", "use", "backups")}},
 		"copies-by-update":         {"it is theirs", byCopy, []rbacv1.PolicyRule{use("persistentvolumeclaims", "update", "backups")}},
 		"password-by-jobs":         {"whoever creates Jobs creates Pods", byPassword, []rbacv1.PolicyRule{admissiontest.Right("batch", "jobs", []string{"create"})}},
-		"plain-settings":           {"quotas bound resources, and env takes a few names", `{` + from + `, ` + toS3 + `, pod: {resources: {limits: {memory: 1Gi}}, env: [{name: NO_PROXY, value: x}], imagePullSecrets: [{name: x}]}}`, nil},
+		"plain-settings":           {"ResourceQuotas limit resources, and env accepts only a few names", `{` + from + `, ` + toS3 + `, pod: {resources: {limits: {memory: 1Gi}}, env: [{name: NO_PROXY, value: x}], imagePullSecrets: [{name: x}]}}`, nil},
 		"empty-settings":           {"old clients send empty values", `{` + from + `, ` + toS3 + `, pod: {labels: {}, annotations: {}, nodeSelector: {}, tolerations: []}}`, nil},
 		"account-by-pods":          {"a Pod runs as any account", byAccount, []rbacv1.PolicyRule{mayCreatePods}},
 		"account-by-use":           {"its owner lets them", byAccount, []rbacv1.PolicyRule{use("serviceaccounts", "use", "admin")}},

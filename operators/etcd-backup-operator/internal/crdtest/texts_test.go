@@ -6,7 +6,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 )
 
-// A text with a line break would begin a line of its own in a file that is generated from it.
+// A line break in a string would start a new line in a file that is generated from it.
 func TestTextsAreBounded(t *testing.T) {
 	const secretMessage = " is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as "
 	const (
@@ -32,11 +32,11 @@ func TestTextsAreBounded(t *testing.T) {
 	})
 }
 
-// What the patterns of texts leave room for.
+// TestTextsAreAccepted: the patterns of strings accept valid values.
 func TestTextsAreAccepted(t *testing.T) {
 	admissiontest.Accepted(t, "EtcdBackup", map[string]admissiontest.Case{
-		"ARN":       {Reason: "AWS' name of a key", Spec: s3(`path: b-1/k, serverSideEncryption: "aws:kms", kmsKeyID: "arn:aws:kms:eu-west-1:1:key/0-a_b"`)},
-		"tags":      {Reason: "AWS takes letters of all languages, blanks and + - = . _ : / @", Spec: s3(`path: b-1/k, tags: {"Kosten stelle": "Müller + 東京 = 1@x"}`)},
+		"ARN":       {Reason: "AWS names a key like this", Spec: s3(`path: b-1/k, serverSideEncryption: "aws:kms", kmsKeyID: "arn:aws:kms:eu-west-1:1:key/0-a_b"`)},
+		"tags":      {Reason: "AWS accepts letters of all languages, spaces and + - = . _ : / @", Spec: s3(`path: b-1/k, tags: {"Kosten stelle": "Müller + 東京 = 1@x"}`)},
 		"variables": {Reason: "lists, and URLs with a user", Spec: env(`{name: NO_PROXY, value: "10.0.0.0/8, .svc"}, {name: HTTPS_PROXY, value: "http://a:b%20c@x:1"}`)},
 	})
 }

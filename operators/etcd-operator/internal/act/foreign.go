@@ -40,8 +40,8 @@ func keepForeign(before, next *v1beta2.ClusterStatus) {
 	next.Backup = before.Backup
 }
 
-// replaceOwned returns the conditions before with this operator's replaced by those of next. Messages quote
-// text from elsewhere, and are made printable. It may change before.
+// replaceOwned returns the conditions in before, with this operator's conditions replaced by those in next.
+// Messages quote text from other systems, and are made printable. replaceOwned can modify before.
 func replaceOwned(before, next []metav1.Condition) []metav1.Condition {
 	kept := slices.DeleteFunc(before, func(c metav1.Condition) bool {
 		return slices.Contains(ownConditions, c.Type) && !slices.ContainsFunc(next, func(n metav1.Condition) bool { return n.Type == c.Type })

@@ -17,11 +17,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// metadata brings the labels and annotations of the members' Pods to what the spec says
-// now, in place: nothing restarts; and puts back the labels of their claims. A Pod or
-// claim that has changed meanwhile is looked at again. It reports whether all Pods had
-// been labelled before, so that Services may select by that. An object that cannot be labelled
-// keeps no other from its labels.
+// metadata updates the labels and annotations of the members' Pods to the spec, without a restart, and restores
+// the labels of their PVCs. It reads a Pod or PVC again that has changed in between. It reports whether all
+// Pods had their labels before, so that Services can select by them. If one object cannot be labelled, the
+// others still are.
 func (a *Actor) metadata(ctx context.Context, c *v1beta2.EtcdCluster) (labelled bool, err error) {
 	var list corev1.PodList
 	if err := a.Client.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingLabels(member.Selector(c.Name))); err != nil {

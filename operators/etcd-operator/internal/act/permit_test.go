@@ -24,7 +24,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/roundtriptest"
 )
 
-// TestAnnotationRoundTrips: what the operator writes on Pods it reads back.
+// TestAnnotationRoundTrips: the operator reads back exactly what it writes on Pods.
 func TestAnnotationRoundTrips(t *testing.T) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
 	type written struct {
@@ -58,9 +58,9 @@ func TestAnnotationRoundTrips(t *testing.T) {
 	})
 }
 
-// TestPermitRoundTrip draws member lists as etcd may have them. The launcher accepts the permit to join
-// each, etcd finds its own list in it, and the operator reads back what it wrote. It would write the
-// permit in each reconcile otherwise.
+// TestPermitRoundTrip generates member lists that etcd can have. For each list, the launcher accepts the permit
+// to join it, and etcd finds its own list in the permit. The operator reads back the permit that it wrote:
+// otherwise it would write it in each reconcile.
 func TestPermitRoundTrip(t *testing.T) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
 	joiner := launcher.Member{Name: "x-aaaaaaaaaa", PeerURL: member.PeerURL(c, "x-aaaaaaaaaa")}
@@ -83,7 +83,7 @@ func TestPermitRoundTrip(t *testing.T) {
 			t.Errorf("the operator reads another permit than it wrote, %s (-want +got):\n%s", text, diff)
 		}
 		if strings.Contains(text, "?") {
-			return !t.Failed() // etcd cannot be told of the URL with the comma
+			return !t.Failed() // no flag of etcd can contain the URL with the comma
 		}
 		read, err := launcher.ParseStartPermit([]byte(text))
 		if err == nil {
@@ -116,7 +116,7 @@ func TestPermitRoundTrip(t *testing.T) {
 	}
 }
 
-// drawnMembers returns members with any names and peer URLs that etcd accepts. No two have the same
+// drawnMembers returns members with random names and peer URLs that etcd accepts. No two members have the same
 // peer URL (membership.ErrPeerURLexists).
 func drawnMembers(r *rand.Rand) []etcdclient.Member {
 	names := []string{"x-bbbbbbbbbb", "x-cccccccccc", "default", "a=b", "a,b", "a b", "\u00e9", strings.Repeat("n", 2000), ""}

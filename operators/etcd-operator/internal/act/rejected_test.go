@@ -91,8 +91,8 @@ func (f failing) Create(ctx context.Context, o client.Object, opts ...client.Cre
 	return f.Client.Create(ctx, o, opts...)
 }
 
-// Whatever keeps one member from returning keeps no other from it. If its Pod may still be created,
-// the error says so (S12).
+// If one member cannot return, the others still do. The error is uncertain if the member's Pod might still be
+// created (S12).
 func TestWhatKeepsAMemberFromReturning(t *testing.T) {
 	pods := corev1.Resource("pods")
 	rejected, taken := apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), apierrors.NewAlreadyExists(pods, "x")
@@ -123,11 +123,11 @@ func TestWhatKeepsAMemberFromReturning(t *testing.T) {
 			"as above", map[string]error{"x-a": taken, "x-b": rejected}, isRejected, true,
 		},
 		"one is rejected, and the call for another is not answered": {
-			"the second Pod may still be created: no fence is acknowledged until then",
+			"the second Pod might still be created: no fence is acknowledged until then",
 			map[string]error{"x-a": rejected, "x-b": unanswered}, isUncertain, true,
 		},
 		"one is answered with an internal error": {
-			"a webhook's patch does not apply, which may last; the Pod may have been created",
+			"a webhook's patch does not apply, possibly forever; the Pod might exist",
 			map[string]error{"x-a": apierrors.NewInternalError(errors.New("jsonpatch add operation does not apply"))}, isUncertain, true,
 		},
 	} {
@@ -186,7 +186,7 @@ func (b *bench) refused(budget int, heldBack ...facts.Rejection) []facts.Rejecti
 	return rejections(b.t, b.actor.Children(apiservertest.Context(b.t), b.cluster, budget, heldBack...))
 }
 
-// A rejected Service keeps no other child from being created, and is not tried while it is held
+// If a Service is rejected, the other children are still created. The Service is not tried while it is held
 // back.
 func TestServicesThatAreRefused(t *testing.T) {
 	b := newBench(t)
@@ -232,7 +232,7 @@ func TestABudgetThatIsRefused(t *testing.T) {
 	}
 }
 
-// A joiner whose Pod fails keeps its name, whatever the answer: the PVC of that name exists.
+// A joiner whose Pod fails keeps its name, whatever the error is: a PVC with that name exists.
 func TestJoinersNameIsRemembered(t *testing.T) {
 	pods := corev1.Resource("pods")
 	for name, answer := range map[string]error{
@@ -284,7 +284,7 @@ func (r rejectingPatches) Patch(ctx context.Context, o client.Object, p client.P
 	return r.Client.Patch(ctx, o, p, opts...)
 }
 
-// A role that one Pod does not get keeps no other Pod from its role.
+// If one Pod does not get its role, the others still get theirs.
 func TestEachRoleIsSetForItself(t *testing.T) {
 	b := newBench(t)
 	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner}, action.NewPod{Name: "x-b", Role: facts.Joiner})

@@ -16,11 +16,10 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// Report writes the status of the decision, together with what its action records
-// there, once, and only if anything in it has changed. It fails with a conflict if
-// the EtcdCluster has changed since c was read: then nothing is recorded. If the API server
-// rejects the write, the error is a RejectedError.
-// It returns the EtcdCluster as it is now, and c itself if nothing was written.
+// Report writes the status of the decision and what its action records there, in one request, and only if
+// something has changed. It fails with a conflict, and records nothing, if the EtcdCluster has changed since c
+// was read. It returns a RejectedError if the API server rejects the write. Otherwise it returns the
+// EtcdCluster as written, or c itself if nothing was written.
 func (a *Actor) Report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision) (*v1beta2.EtcdCluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
-// S4: members 1 to 3 vote, 4 does not, and 3 is to be removed.
+// S4: members 1 to 3 are voters, member 4 is not, and member 3 will be removed.
 func TestIsQuorumWithout(t *testing.T) {
 	x := action.RemoveMember{ID: 3, Members: []facts.Member{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4, Learner: true}}}
 	follows := func(id uint64) etcdclient.Answer { return etcdclient.Answer{Reached: true, MemberID: id, Leader: 1} }
@@ -20,11 +20,11 @@ func TestIsQuorumWithout(t *testing.T) {
 		want    bool
 		reason  string
 	}{
-		"both that stay follow":    {[]etcdclient.Answer{follows(1), follows(2)}, true, "2 of 2"},
-		"one has no leader":        {[]etcdclient.Answer{follows(1), {Reached: true, MemberID: 2}}, false, "1 of 2: it may be cut off from the others"},
+		"both others follow":       {[]etcdclient.Answer{follows(1), follows(2)}, true, "2 of 2"},
+		"one has no leader":        {[]etcdclient.Answer{follows(1), {Reached: true, MemberID: 2}}, false, "1 of 2: the other might be partitioned"},
 		"one is not reached":       {[]etcdclient.Answer{follows(1), {MemberID: 2, Leader: 1}}, false, "1 of 2"},
 		"one and the learner":      {[]etcdclient.Answer{follows(1), follows(4)}, false, "1 of 2: a learner does not vote"},
-		"one and the removed":      {[]etcdclient.Answer{follows(1), follows(3)}, false, "1 of 2: member 3 leaves"},
+		"one and the removed":      {[]etcdclient.Answer{follows(1), follows(3)}, false, "1 of 2: member 3 is being removed"},
 		"a member of another list": {[]etcdclient.Answer{follows(1), follows(5)}, false, "1 of 2"},
 	} {
 		answers := map[string]etcdclient.Answer{}

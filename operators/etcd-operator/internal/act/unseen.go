@@ -22,8 +22,9 @@ import (
 // The functions of this file find a member's Pod and claim by name, and put the labels
 // back that the operator owns. Nothing here is asked while all members are observed.
 
-// NoneUnseen is what is looked at before the data of a majority is reported as lost: then nothing is done
-// that would look for it. It returns ErrStale if a member has a Pod or a PVC that was not observed.
+// NoneUnseen returns ErrStale if a member has a Pod or a PVC that was not observed. The
+// controller calls it before the status reports, without an action, that the data of a majority is lost.
+// Actions make this check themselves.
 func (a *Actor) NoneUnseen(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -79,7 +80,7 @@ func knownNames(c *v1beta2.EtcdCluster, obs *facts.Observation) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// isDoubtful reports whether the planner knows that a Pod or PVC of the name is in doubt.
+// isDoubtful reports whether the Observation lists a Pod or PVC with this name as doubtful.
 func isDoubtful(obs *facts.Observation, name string) bool {
 	return slices.ContainsFunc(obs.Doubtful, func(d facts.Doubtful) bool { return d.Name == name })
 }
@@ -133,7 +134,7 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		if refuses(NoUnseenClaim, true) {
 			return fmt.Errorf("%w: PVC %s exists and was not observed: lost labels are restored", ErrStale, name)
 		}
-	case refuses(NoDoubtfulClaim, member.IsInDoubt(c, &claim)): // it may hold the member's data (S9, S12)
+	case refuses(NoDoubtfulClaim, member.IsInDoubt(c, &claim)): // it might hold the member's data (S9, S12)
 		return fmt.Errorf("%w: %s", ErrStale, facts.DoubtfulPVC(c.Namespace, name, string(c.UID)).Advice)
 	}
 	return nil

@@ -128,12 +128,12 @@ func TestPodsGetTheirLabelsBackBesideAnyDecision(t *testing.T) {
 	}
 }
 
-// A PVC whose metadata was edited, and that no other controller owns, is not taken over, and its member is
-// not removed (S9). Nor is a survivor chosen (S13).
+// If the metadata of a PVC was edited, and no other controller owns the PVC, the operator does not take it
+// over. It neither removes the PVC's member (S9) nor chooses a survivor (S13).
 func TestAVolumeWithoutAnOwner(t *testing.T) {
 	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "theirs", UID: "theirs"}
 	for name, edit := range map[string]func(*v1beta2.EtcdCluster, *corev1.PersistentVolumeClaim){
-		"nothing says whose it is": func(_ *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil },
+		"no reference and no label": func(_ *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Labels = nil, nil },
 		"our label and a foreign reference": func(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) {
 			p.OwnerReferences, p.Labels[v1beta2.LabelOwner] = []metav1.OwnerReference{theirs}, string(c.UID)
 		},

@@ -19,7 +19,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// oneCluster is a client that reads one EtcdCluster, or none.
+// oneCluster is a client that reads at most one EtcdCluster.
 type oneCluster struct {
 	client.Client
 	cluster *v1beta2.EtcdCluster
@@ -33,8 +33,8 @@ func (o oneCluster) Get(_ context.Context, key client.ObjectKey, to client.Objec
 	return nil
 }
 
-// An EtcdCluster that is deleted, and one that leaves the operator's scope, leave nothing in its memory that
-// would be old when one of the name comes back.
+// The operator forgets an EtcdCluster that is deleted or leaves its scope. Otherwise its memory would be
+// outdated when an EtcdCluster with this name comes back.
 func TestForgets(t *testing.T) {
 	elsewhere := &v1beta2.EtcdCluster{}
 	elsewhere.Name, elsewhere.Annotations = "x", map[string]string{v1beta2.AnnotationScope: v1beta2.ScopeClusterwide}

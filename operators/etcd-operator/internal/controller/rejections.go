@@ -17,9 +17,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// rejections holds what the API server has rejected of each EtcdCluster, by its name, and
-// only for the one of that uid. An operator that starts knows of none, and tries each
-// effect once more.
+// rejections maps the name of each EtcdCluster to what the API server has rejected, for the EtcdCluster with
+// that uid only. It is empty when the operator starts, so each effect is tried once more.
 type rejections struct {
 	mu  sync.Mutex
 	all map[client.ObjectKey]rejectionsOf
@@ -65,7 +64,7 @@ func (r *rejections) seen(c *v1beta2.EtcdCluster, pods []facts.Pod) []facts.Reje
 	return left
 }
 
-// holdBack reports whether an effect was rejected, and its next try is not due yet.
+// holdBack reports whether an effect was rejected and its next try is not due yet.
 func (r *rejections) holdBack(c *v1beta2.EtcdCluster, effect facts.Rejection) bool {
 	return slices.ContainsFunc(r.of(c), func(o facts.Rejection) bool {
 		return o.SameEffect(effect) && o.Generation == c.Generation && time.Now().Before(o.Until)
@@ -83,8 +82,8 @@ func (r *rejections) forget(key client.ObjectKey) {
 	delete(r.all, key)
 }
 
-// remember notes how an action ended, and makes an event and a log line of what the API server
-// rejects: once, not for each try. It reports whether anything was rejected.
+// remember records the outcome of an action. It emits an event and a log line for a rejection once, not for
+// each try. It reports whether anything was rejected.
 func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a action.Action, failed error) bool {
 	known := r.rejections.of(c)
 	if refused, ok := errors.AsType[*act.RejectedError](failed); ok {
@@ -97,8 +96,8 @@ func (r *Reconciler) remember(ctx context.Context, c *v1beta2.EtcdCluster, a act
 	return false
 }
 
-// rememberChildren does the same of the children, and reports whether any was accepted that
-// had been rejected.
+// rememberChildren does the same for the children. It reports whether the API server accepted one that it had
+// rejected before.
 func (r *Reconciler) rememberChildren(ctx context.Context, c *v1beta2.EtcdCluster, d plan.Decision, failed error) bool {
 	known, except := r.rejections.of(c), d.ChildrenHeldBack
 	if refused, ok := errors.AsType[*act.RejectedError](failed); ok {
@@ -112,8 +111,8 @@ func (r *Reconciler) rememberChildren(ctx context.Context, c *v1beta2.EtcdCluste
 	return len(left) < len(known)
 }
 
-// tellRejections makes an event and a log line of each rejection that is news, and returns
-// what is known with them.
+// tellRejections emits an event and a log line for each new rejection, and returns all known rejections with
+// them.
 func (r *Reconciler) tellRejections(ctx context.Context, c *v1beta2.EtcdCluster, known, refused []facts.Rejection) []facts.Rejection {
 	for _, rejection := range refused {
 		var news bool

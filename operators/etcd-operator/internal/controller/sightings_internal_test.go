@@ -10,7 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// What another machine dates counts from when the operator first saw it.
+// A time that another machine sets counts from when the operator first saw it.
 func TestSightings(t *testing.T) {
 	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	const slow, fast = -time.Hour, time.Hour
@@ -19,7 +19,7 @@ func TestSightings(t *testing.T) {
 		reason string
 		dated  func(time.Time) facts.Pod
 		clock  time.Duration
-		// first is the time after the first look, and later that a minute after.
+		// first has the times after the first look, and later those one minute after it.
 		first facts.Pod
 	}{
 		"a node that is lost, by a slow clock": {
@@ -31,10 +31,10 @@ func TestSightings(t *testing.T) {
 			dated:  func(t time.Time) facts.Pod { return facts.Pod{NodeLostSince: t} }, clock: fast, first: facts.Pod{NodeLostSince: now},
 		},
 		"a Pod that is deleted, by a slow clock": {
-			reason: "S9", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: slow, first: facts.Pod{DeletingSince: now},
+			reason: "S9: memberTimeout begins when the operator sees it", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: slow, first: facts.Pod{DeletingSince: now},
 		},
 		"a Pod that is deleted in a minute": {
-			reason: "it has that grace period", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: time.Minute, first: facts.Pod{DeletingSince: at(time.Minute)},
+			reason: "the Pod keeps its grace period", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: time.Minute, first: facts.Pod{DeletingSince: at(time.Minute)},
 		},
 		"a Pod that is not ready, by a slow clock": {
 			reason: "its data would count as damaged at once", dated: func(t time.Time) facts.Pod { return facts.Pod{UnreadySince: t} }, clock: slow, first: facts.Pod{UnreadySince: now},
@@ -42,7 +42,7 @@ func TestSightings(t *testing.T) {
 		"a Pod that is ready, by a fast clock": {
 			reason: "rolling changes would wait for an hour", dated: func(t time.Time) facts.Pod { return facts.Pod{ReadySince: t} }, clock: fast, first: facts.Pod{ReadySince: now},
 		},
-		"a Pod that is ready for long": {
+		"a Pod that has been ready for long": {
 			reason: "an operator that starts does not wait for it", dated: func(t time.Time) facts.Pod { return facts.Pod{ReadySince: t} }, clock: slow, first: facts.Pod{ReadySince: at(slow)},
 		},
 		"a container that runs, by a fast clock": {

@@ -99,8 +99,8 @@ func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Deci
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
-// holdBackStale keeps an action whose precondition fails again and again from holding up the
-// others: once that has lasted for longer than caches lag, it is remembered like a rejection.
+// holdBackStale keeps an action whose precondition fails repeatedly from holding up other actions. If it fails
+// for longer than caches lag, the action is remembered like a rejection.
 func (r *Reconciler) holdBackStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) (v1beta2.ClusterStatus, error) {
 	known, outdated := r.rejections.of(c), act.Outdated(c, d.Action, stale)
 	isKnown := func(o facts.Rejection) bool {
@@ -122,10 +122,10 @@ func (r *Reconciler) holdBackStale(ctx context.Context, c *v1beta2.EtcdCluster, 
 	return status, outdated
 }
 
-// reportStale reports of a cluster that has been stale for longer than caches lag that a step is
-// held up, and what differs: in the condition Progressing, as the metric
-// etcd_operator_stale_passes_total and, once, as an event. What the decision would record
-// with its action is not written. It returns whether the staleness has lasted.
+// reportStale reports which step is held up, and which object differs, once a cluster has been stale for longer
+// than caches lag. It sets the condition Progressing, increments the metric etcd_operator_stale_passes_total
+// and emits one event. It does not write what the decision would record with its action. It returns whether the
+// staleness has lasted.
 func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) (v1beta2.ClusterStatus, bool) {
 	lasts, first := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
 	if !lasts {
@@ -150,8 +150,8 @@ func (r *Reconciler) reportStale(ctx context.Context, c *v1beta2.EtcdCluster, ob
 	return status, true
 }
 
-// isConflictLasting reports whether writes of the status have failed with a conflict for longer than
-// caches lag, or had before the last pause.
+// isConflictLasting reports whether writes of the status have failed with a conflict for longer than caches
+// lag, or had done so before the last pause.
 func (r *Reconciler) isConflictLasting(c *v1beta2.EtcdCluster) bool {
 	lasts, _ := r.stale.lasts(client.ObjectKeyFromObject(c), time.Now())
 	return lasts || slices.ContainsFunc(r.rejections.of(c), func(o facts.Rejection) bool { return o.IsOfStatus() })

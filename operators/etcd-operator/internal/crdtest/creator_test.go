@@ -31,7 +31,7 @@ func enforced(t *testing.T) (namespace string) {
 	return namespace
 }
 
-// Settings of an EtcdCluster that need the right to create Pods or Services.
+// These settings of an EtcdCluster need the right to create Pods or Services.
 func TestNobodyReachesMoreByAnEtcdCluster(t *testing.T) {
 	namespace := enforced(t)
 	for name, row := range map[string]struct {
@@ -42,7 +42,7 @@ func TestNobodyReachesMoreByAnEtcdCluster(t *testing.T) {
 	}{
 		"image":         {"etcd's container runs it", byImage, "repository", mayCreatePods},
 		"image-by-jobs": {"whoever creates Jobs creates Pods", byImage, "repository", mayCreateJobs},
-		"secret": {"a variable has the value of a Secret", `{pod: {etcdEnv: [{name: X, valueFrom: {secretKeyRef: {name: postgres, key: password}}}]}}`,
+		"secret": {"a variable contains the value of a Secret", `{pod: {etcdEnv: [{name: X, valueFrom: {secretKeyRef: {name: postgres, key: password}}}]}}`,
 			"pod.etcdEnv.valueFrom", mayCreatePods},
 		"istio": {"Istio runs an image with a Secret", `{pod: {annotations: {sidecar.istio.io/proxyImage: attacker.example.com/x}}}`,
 			"pod.annotations/sidecar.istio.io/proxyImage", mayCreatePods},
@@ -55,7 +55,7 @@ func TestNobodyReachesMoreByAnEtcdCluster(t *testing.T) {
 		"affinity": {"a node has an identity", `{pod: {affinity: {nodeAffinity: {}}}}`, "pod.affinity", mayCreatePods},
 		"priority": {"it preempts Pods of others", `{pod: {priorityClassName: high}}`, "pod.priorityClassName", mayCreatePods},
 		"password": {"it is sent to the members", `{auth: {rootSecret: postgres}}`, "auth.rootSecret", mayCreatePods},
-		"certificate": {"members are mounted it", `{TLS: {static: {operatorSecret: a, member: {serverSecret: b}}}}`,
+		"certificate": {"members mount it", `{TLS: {static: {operatorSecret: a, member: {serverSecret: b}}}}`,
 			"TLS.static", mayCreatePods},
 		"balancer": {"the cloud gives it an address", `{service: {type: LoadBalancer}}`, "service.type", mayCreateServices},
 		"nodeport": {"every node listens", `{service: {type: NodePort}}`, "service.type", mayCreateServices},
@@ -73,17 +73,17 @@ func TestNobodyReachesMoreByAnEtcdCluster(t *testing.T) {
 	}
 }
 
-// What needs no other right than to create EtcdClusters.
+// These specs need no other right than to create EtcdClusters.
 func TestCreatorsMay(t *testing.T) {
 	namespace := enforced(t)
 	c := admissiontest.User(t, namespace, "plain", mayCreateClusters)
 	for name, row := range map[string]struct{ reason, spec string }{
 		"default":   {"an etcd with the defaults", `{}`},
 		"official":  {"an image of etcd's maintainers", `{repository: gcr.io/etcd-development/etcd, version: 3.6.16}`},
-		"defaults":  {"what a Pod and a Service have anyway", `{pod: {serviceAccountName: default}, service: {type: ClusterIP}}`},
+		"defaults":  {"a Pod and a Service have these values by default", `{pod: {serviceAccountName: default}, service: {type: ClusterIP}}`},
 		"empty":     {"old clients send empty values", `{repository: "", pod: {labels: {}, annotations: {}, nodeSelector: {}, tolerations: [], serviceAccountName: ""}, service: {annotations: {}}}`},
 		"setting":   {"a plain value is etcd's own setting", `{pod: {etcdEnv: [{name: ETCD_LOG_LEVEL, value: info}]}, etcd: {snapshotCount: 5}}`},
-		"resources": {"a ResourceQuota bounds them", `{pod: {resources: {requests: {cpu: "1"}}}}`},
+		"resources": {"a ResourceQuota limits them", `{pod: {resources: {requests: {cpu: "1"}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := create(t, c, namespace, "may-"+name, row.spec); err != nil {
@@ -93,7 +93,7 @@ func TestCreatorsMay(t *testing.T) {
 	}
 }
 
-// The predecessor's manifests are for those who can create Pods.
+// Accounts that can create Pods can apply the predecessor's manifests.
 func TestCreatorsOfPodsApplyThePredecessorsManifests(t *testing.T) {
 	namespace := enforced(t)
 	c := admissiontest.User(t, namespace, "user", mayCreateClusters, mayCreatePods)
@@ -107,7 +107,8 @@ func TestCreatorsOfPodsApplyThePredecessorsManifests(t *testing.T) {
 	}
 }
 
-// Whoever leaves the settings of another user as they are can change the rest.
+// A user can change an EtcdCluster without the right to the settings that another user set and that stay
+// unchanged.
 func TestOnlyWhatChangesIsChecked(t *testing.T) {
 	namespace := enforced(t)
 	const theirs = `{size: 3, repository: registry.example.com/etcd, pod: {labels: {a: b}, annotations: {c: d}, securityContext: {runAsUser: 0},

@@ -6,7 +6,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 )
 
-// A text with a line break would begin a line of its own in a file that is generated from it.
+// A line break in a string would start a new line in a file that is generated from it.
 func TestTextsAreBounded(t *testing.T) {
 	const (
 		secretMessage = " is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as "
@@ -34,7 +34,7 @@ func TestTextsAreBounded(t *testing.T) {
 	})
 }
 
-// What the patterns of texts leave room for.
+// TestTextsAreAccepted: the patterns of strings accept valid values.
 func TestTextsAreAccepted(t *testing.T) {
 	admissiontest.Accepted(t, "EtcdCluster", map[string]admissiontest.Case{
 		"no user":        {Reason: "a certificate without a common name", Spec: `{TLS: {auto: {clientCommonName: ""}}}`},

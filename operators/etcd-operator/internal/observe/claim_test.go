@@ -132,8 +132,8 @@ func TestExits(t *testing.T) {
 	}
 }
 
-// Only another controller or a restore says that an object with a member's name is not the member's (S9):
-// owner references and labels can be edited by anyone.
+// An object with a member's name belongs to the member unless another controller owns it or a restore has
+// retired it (S9). Anyone who can write the object can edit its owner references and labels.
 func TestDoubtful(t *testing.T) {
 	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "theirs", UID: "theirs"}
 	for name, tc := range map[string]struct {

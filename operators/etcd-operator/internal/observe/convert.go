@@ -41,7 +41,7 @@ func PodOf(c *v1beta2.EtcdCluster, p *corev1.Pod) facts.Pod {
 	return out
 }
 
-// podOf is PodOf without the start permit.
+// podOf is like PodOf, but omits the start permit.
 func podOf(p *corev1.Pod) facts.Pod {
 	out := facts.Pod{
 		Name:     p.Name,
@@ -79,7 +79,7 @@ func podOf(p *corev1.Pod) facts.Pod {
 		out.Repository, out.Version = splitImage(cmp.Or(p.Annotations[v1beta2.AnnotationImage], c.Image))
 		for _, e := range c.Env {
 			switch e.Name {
-			case member.EnvMaxLearners: // what is no number counts as none
+			case member.EnvMaxLearners: // a value that is not a number counts as unset
 				out.Learners, _ = strconv.Atoi(e.Value)
 			case member.EnvSnapshotCount:
 				out.SnapshotCount = snapshotCount(e)
@@ -110,8 +110,8 @@ func podOf(p *corev1.Pod) facts.Pod {
 	return out
 }
 
-// snapshotCount is the value of ETCD_SNAPSHOT_COUNT; facts.UnknownCount if it comes from another object, or
-// is a number in a form that only etcd reads. etcd takes an empty one for none.
+// snapshotCount returns the value of ETCD_SNAPSHOT_COUNT. It returns facts.UnknownCount if the value comes from
+// another object, or is a number in a form that only etcd parses. etcd treats an empty value as unset.
 func snapshotCount(e corev1.EnvVar) int {
 	if e.ValueFrom == nil && e.Value == "" {
 		return 0
@@ -144,7 +144,8 @@ func ContainerID(p *corev1.Pod) string {
 	return ""
 }
 
-// ChangedFrom writes down that a Pod's image is changed while its etcd container runs a version.
+// ChangedFrom returns an annotation's value. It records that a Pod's image is changed while its etcd container
+// runs a version.
 func ChangedFrom(p *corev1.Pod, version string) string { return version + " " + ContainerID(p) }
 
 // changedFrom is the version that the etcd container runs while the Pod's image was
@@ -216,8 +217,8 @@ func HasComeBack(p *corev1.Pod, seen *facts.Pod) bool {
 	return (now.UnreadySince.IsZero() && !seen.UnreadySince.IsZero()) || (now.Node != "" && seen.Node == "")
 }
 
-// permitOf reads a Pod's start permit, except After and CatchUp, which no rule needs. It returns nil
-// for a permit that cannot be read: the launcher cannot use it either.
+// permitOf returns a Pod's start permit, except After and CatchUp, which no rule reads. It returns nil if the
+// permit cannot be parsed: the launcher cannot use it either.
 func permitOf(c *v1beta2.EtcdCluster, p *corev1.Pod) *facts.StartPermit {
 	g, err := launcher.ParseStartPermit([]byte(p.Annotations[v1beta2.AnnotationStartPermit]))
 	if err != nil || g == nil {
@@ -255,9 +256,10 @@ var waitingIsTrouble = map[string]int{
 	"CrashLoopBackOff": forStart, "CreateContainerConfigError": forStart, "CreateContainerError": forStart, "RunContainerError": forStart,
 }
 
-// troubled returns what keeps etcd from running: its container's wait, or that of an init container that
-// must end, or start, first; nil if etcd runs or soon will. Other containers of the Pod, such as a sidecar
-// that somebody injected, say nothing about etcd. image is true if the image is one that the operator chose.
+// troubled returns the waiting state that keeps etcd from running, or nil if etcd runs or soon will. The state
+// belongs to etcd's container, or to an init container that must end or start first. Other containers of the
+// Pod, for example an injected sidecar, do not affect etcd. image is true if the container waits for an image
+// that the operator chose.
 func troubled(p *corev1.Pod) (w *corev1.ContainerStateWaiting, image bool) {
 	var etcd corev1.ContainerState
 	for _, s := range p.Status.ContainerStatuses {
@@ -274,7 +276,7 @@ func troubled(p *corev1.Pod) (w *corev1.ContainerStateWaiting, image bool) {
 	case etcd.Waiting != nil && etcd.Waiting.Reason != "PodInitializing":
 		return nil, false
 	}
-	isRestores := p.Annotations[v1beta2.AnnotationRestore] != "" // whose agent has the image of its operator
+	isRestores := p.Annotations[v1beta2.AnnotationRestore] != "" // the restore's agent runs its operator's image
 	for _, s := range p.Status.InitContainerStatuses {
 		if w := s.State.Waiting; isTrouble(w) {
 			isChosen := s.Name == member.ContainerLauncher || s.Name == survivor.Container || isRestores
@@ -403,11 +405,11 @@ func memberOf(c *v1beta2.EtcdCluster, m etcdclient.Member) facts.Member {
 	return out
 }
 
-// nameAlphabet has the characters that the names of members are made of. A member that published
-// another name is called by its id: a start permit has no place for a name with "=" or ",".
+// nameAlphabet lists the characters in the names of members. A member that published another name is identified
+// by its id, because a start permit cannot contain a name with "=" or ",".
 const nameAlphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 
-// joined returns peer URLs as one text, in the order in which a start permit has them.
+// joined returns peer URLs as one string, in the order that a start permit uses.
 func joined(urls []string) string {
 	return strings.Join(slices.Sorted(strings.SplitSeq(strings.Join(urls, ","), ",")), ",")
 }

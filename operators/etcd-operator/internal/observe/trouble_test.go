@@ -13,8 +13,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// Only what keeps etcd from running is a reason to replace or repair a Pod: etcd's own container, or an init
-// container that it waits for.
+// A Pod is replaced or repaired only because of a container that keeps etcd from running: etcd's own container,
+// or an init container that it waits for.
 func TestWhatKeepsEtcdFromRunning(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1, 0))}}
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
@@ -62,7 +62,7 @@ func TestWhatKeepsEtcdFromRunning(t *testing.T) {
 	}
 }
 
-// podWith is a Pod with another container than etcd's, in a state.
+// podWith returns a Pod with a container other than etcd's, in a state.
 func podWith(container string, state corev1.ContainerState) *corev1.Pod {
 	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: member.ContainerEtcd}}}}
 	c, s := corev1.Container{Name: container}, corev1.ContainerStatus{Name: container, State: state}
@@ -94,7 +94,7 @@ func isIn(s string, list []string) bool {
 	return false
 }
 
-// A count that comes from another object, or that only etcd can read, is unknown: it may be any number.
+// A count that comes from another object, or that only etcd can parse, is unknown: it might be any number.
 func TestSnapshotCount(t *testing.T) {
 	from := &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "k"}}
 	for name, tc := range map[string]struct {

@@ -74,9 +74,9 @@ type Config struct {
 	Only []string
 	// TruthOnly leaves out CheckDecision: only what came of a decision counts.
 	TruthOnly bool
-	// Rejects has the API server reject something for good.
+	// Rejects makes the API server reject one kind of call permanently.
 	Rejects bool
-	// Clocks has the clocks of some nodes' kubelets wrong.
+	// Clocks makes the clocks of some nodes' kubelets wrong.
 	Clocks bool
 	// Compared has the shipped code compared with the model of it.
 	Compared bool
@@ -142,7 +142,7 @@ const (
 	// NoStart: it forgets when it was started, too, so that what the one before has begun counts as
 	// over.
 	NoStart
-	// IgnoreDoubt: the planner is not told of Pods and PVCs whose owner is in doubt.
+	// IgnoreDoubt hides Pods and PVCs whose owner is in doubt from the planner.
 	IgnoreDoubt
 )
 

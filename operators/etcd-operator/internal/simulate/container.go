@@ -366,7 +366,7 @@ func (w *world) join(r *run, g *facts.StartPermit) string {
 	return ""
 }
 
-// besideSeveralURLs is said of a member that joins one with several peer URLs.
+// besideSeveralURLs describes a joiner while another member has several peer URLs.
 const besideSeveralURLs = " beside a member with several peer URLs"
 
 func beside(list []facts.Member) string {
@@ -376,8 +376,8 @@ func beside(list []facts.Member) string {
 	return ""
 }
 
-// isListed reports whether an etcd that joins was told of exactly the members in a list. It compares
-// their peer URLs (ValidateClusterAndAssignIDs). In the model, members have names alone.
+// isListed reports whether the initial cluster of a joining etcd has exactly the members in a list. etcd
+// compares the peer URLs (ValidateClusterAndAssignIDs). In the model, members have only names.
 func (w *world) isListed(r *run, list []facts.Member, g *facts.StartPermit) bool {
 	told := slices.Clone(g.Members)
 	if r.command != nil {

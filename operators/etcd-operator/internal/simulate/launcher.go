@@ -153,13 +153,13 @@ func peerURL(name string) string {
 	return "http://" + name + "." + clusterName + "." + namespace + ".svc:2380"
 }
 
-// flagsOf returns what the flags of a Decision tell etcd. Elsewhere has the peer URLs of all members.
+// flagsOf returns the content of a Decision's flags for etcd. Elsewhere has the peer URLs of all members.
 func flagsOf(d launcher.Decision) *facts.StartPermit {
 	g := &facts.StartPermit{Attempt: int(d.Use), CatchUp: d.CatchUp}
 	for _, f := range d.Flags {
 		switch name, value, _ := strings.Cut(f, "="); name {
 		case "--initial-cluster":
-			for entry := range strings.SplitSeq(value, ",") { // the URLs of one follow each other
+			for entry := range strings.SplitSeq(value, ",") { // the URLs of a member are adjacent
 				name, url, _ := strings.Cut(entry, "=")
 				if n := len(g.Members); n > 0 && g.Members[n-1] == name {
 					g.Elsewhere[n-1].At += "," + url

@@ -180,8 +180,8 @@ func (k *check) whileUnfenced() *Violation {
 	return violation("Decision", "unknown action %T", k.d.Action)
 }
 
-// rejectedJustNow: what the API server has rejected is not tried again before its time, unless
-// the spec was edited since, and nothing is done that needs it.
+// rejectedJustNow checks that a rejected effect is not tried again before its time, unless the spec was edited
+// since then. It also checks that no action that needs the effect is decided.
 func (k *check) rejectedJustNow() *Violation {
 	isHeldBack := func(r facts.Rejection) bool {
 		return r.Generation == k.o.Cluster.Generation && k.o.Now.Before(r.Until)
@@ -197,7 +197,7 @@ func (k *check) rejectedJustNow() *Violation {
 	return nil
 }
 
-// needs reports whether the decision relies on a child that was rejected.
+// needs reports whether the decision relies on a rejected child.
 func (k *check) needs(r *facts.Rejection) bool {
 	switch a := k.d.Action.(type) {
 	case action.Promote, action.RecreatePod:

@@ -12,9 +12,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// The model of people who use etcdctl: they add a learner of their own, change the peer URL of a
-// voter, or give it a second one, and undo it after a while. Members still reach each other: those
-// that are there keep their streams.
+// This file models users of etcdctl. They add a learner, change the peer URL of a voter, or give a voter a
+// second peer URL. After a while they undo the change. Existing members keep their streams, so they still reach
+// each other.
 
 // byHand is the peer URL of a member that a person adds or moves. Each has its own: etcd refuses one
 // that another member has (ErrPeerURLexists).
@@ -44,7 +44,7 @@ func (w *world) useEtcdctl(f Fault) bool {
 	case ChangePeerURL:
 		m := view[f.A%len(view)]
 		at := byHand(m.Name)
-		if w.ships() && f.B%2 == 1 { // one more
+		if w.ships() && f.B%2 == 1 { // a second peer URL
 			at += "," + w.peerURL(m.Name)
 		}
 		if m.Learner || m.At != "" || w.propose(l, entry{kind: update, id: m.ID, at: at}) != nil {

@@ -49,7 +49,7 @@ type shipped struct {
 	looks looks
 	// mishap is what happens to the call before which it stands; numFaults for nothing.
 	mishap FaultKind
-	// likened is how this reconcile is compared with the model.
+	// likened holds the comparison of this reconcile with the model.
 	likened likened
 	// fenceLook is its last live look at whether the EtcdCluster is fenced; spent once it has made
 	// a call that is none. calledAt is when it made the last one.

@@ -72,8 +72,8 @@ func (w *world) keepChild(key string, o client.Object) {
 	w.children[key] = o
 }
 
-// anyIntrusions are those that every run bears: what strangers own is collected, and a user corrects
-// what is unclear.
+// anyIntrusions lists the intrusions that every run tolerates: objects that other owners left are
+// garbage-collected, and a user corrects objects whose owner is in doubt.
 var anyIntrusions = []intrusion{
 	takeChild("*v1.Service"), takeVolumesName(giveAway, nil), addStrangersVolume, annotatePod, findNode, permitNow, deleteHolder,
 	confuseVolume, confusePod,

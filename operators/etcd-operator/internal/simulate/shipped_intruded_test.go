@@ -117,8 +117,8 @@ func TestShippedDoubt(t *testing.T) {
 	}
 }
 
-// TestShippedUnclear: a planner that ignores objects whose owner is in doubt removes a member whose volume
-// exists or whose etcd serves (S9), and chooses a survivor although a volume is left (S13).
+// TestShippedUnclear: a planner that ignores objects whose owner is in doubt violates S9 and S13. It removes a
+// member whose volume exists or whose etcd serves, and chooses a survivor although a volume is left.
 func TestShippedUnclear(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config func(*Config)
@@ -149,7 +149,7 @@ func TestShippedUnclear(t *testing.T) {
 	}
 }
 
-// serving has members, with volumes or without, to which little else happens.
+// serving configures a run with members, with or without volumes, and few other faults.
 func serving(volumes bool) func(*Config) {
 	return func(c *Config) {
 		c.Kinds, c.Faults = []FaultKind{EditSize, LagPods, StallOperator, KillContainer}, 10

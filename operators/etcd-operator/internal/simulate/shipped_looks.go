@@ -267,8 +267,8 @@ func (s *shipped) isOurs(name string) bool {
 	return c != nil && observe.IsMembers(s.w.claimAsObject(&c.claimObject), s.w.object(&s.w.cluster))
 }
 
-// checkNames: the cluster had Pods of those names that were observed, and no Pod or volume of a
-// member that was not. A member that returns under its own name takes no other's place.
+// checkNames: the live Pods have the names of the observed ones, and every Pod or PVC of a member that was
+// found was observed. A member that returns uses its own name, so it cannot collide with another member.
 func (s *shipped) checkNames(call, invariant string) {
 	created, _ := s.op.todo.decision.Action.(action.CreatePods)
 	returns := len(created.Pods) > 0 && !slices.ContainsFunc(created.Pods, func(p action.NewPod) bool { return p.Role != facts.Returning })

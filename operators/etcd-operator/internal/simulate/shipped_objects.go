@@ -151,7 +151,7 @@ func (w *world) podObject(p *pod) *corev1.Pod {
 	return sharedOf(&w.shared.pods, p.uid).of(w, *p, func() *corev1.Pod { return newPodObject(p, w.clock(p.node)) })
 }
 
-// clock is how far the clock of a node's kubelet is off.
+// clock returns the error of a node's kubelet's clock.
 func (w *world) clock(node int) time.Duration {
 	if !w.cfg.Clocks || node < 0 {
 		return 0

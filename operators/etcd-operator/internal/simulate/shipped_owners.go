@@ -11,12 +11,12 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
-// This file edits the owner references and labels of members' Pods and PVCs, as anyone may who can write
-// them. The etcd in the Pod runs on and the volume keeps its data: no member may count as lost (S9), and
-// no survivor may be chosen (S13).
+// This file edits the owner references and labels of members' Pods and PVCs, as anyone can who has write
+// access. The etcd in the Pod keeps running, and the volume keeps its data. So no member counts as lost (S9),
+// and no survivor is chosen (S13).
 
-// unclear changes the metadata of an object so that it does not say any more whose the object is. No
-// other controller owns it. The numbers 0 to 7 are the ways to do so.
+// unclear edits the metadata of an object so that its owner is in doubt: no other controller owns it. way, from
+// 0 to 7, selects the edit.
 func (w *world) unclear(o metav1.Object, way int) {
 	labels := o.GetLabels()
 	ours := member.Owner(w.object(&w.cluster))
@@ -36,13 +36,13 @@ func (w *world) unclear(o metav1.Object, way int) {
 	case 3:
 		o.SetOwnerReferences(nil)
 	}
-	if way >= 4 { // no list shows it
+	if way >= 4 { // lists do not contain it
 		delete(labels, v1beta2.LabelCluster)
 	}
 }
 
-// voterToConfuse is a voter whose object is edited next; nil if there is none. Only one is edited at a
-// time, while all voters have their data: what else is lost would be the fault's, not the edit's.
+// voterToConfuse returns the voter whose object is edited next; nil if there is none. Only one object is edited
+// at a time, and only while all voters have their data. So a loss of data is never due to the edit.
 func (w *world) voterToConfuse() *facts.Member {
 	if w.main < 0 || w.cluster.gone || w.cluster.deleting || w.cluster.clusterID == 0 || w.anyUnclear() {
 		return nil
@@ -69,7 +69,7 @@ func (w *world) anyUnclear() bool {
 		slices.ContainsFunc(w.pods, func(p *pod) bool { return isUnclear(p.object) })
 }
 
-// confuseVolume edits a voter's PVC, and deletes its Pod, or does not.
+// confuseVolume edits a voter's PVC. It also deletes the voter's Pod in some cases.
 func confuseVolume(w *world, _ *shipped) bool {
 	m := w.voterToConfuse()
 	if m == nil {
@@ -106,8 +106,8 @@ func confusePod(w *world, _ *shipped) bool {
 	return true
 }
 
-// clarify is a user who follows the operator's advice about such objects, and deletes those that an
-// EtcdCluster has left.
+// clarify acts as a user who follows the operator's advice about doubtful objects, and deletes the objects that
+// an earlier EtcdCluster left.
 func (w *world) clarify() {
 	if !w.ships() {
 		return
@@ -139,18 +139,18 @@ func (w *world) clarify() {
 	}
 }
 
-// isDoubtful reports whether the operator observed that an object of the name is in doubt.
+// isDoubtful reports whether the Observation lists an object with this name as doubtful.
 func isDoubtful(o *facts.Observation, name string) bool {
 	return slices.ContainsFunc(o.Doubtful, func(d facts.Doubtful) bool { return d.Name == name })
 }
 
-// isInDoubt reports whether the owner of a volume, as it was read, is in doubt.
+// isInDoubt reports whether the owner of a PVC, as read, is in doubt.
 func (s *shipped) isInDoubt(c *claimObject) bool {
 	return member.IsInDoubt(s.w.object(&s.looks.base), c.object)
 }
 
-// checkDoubt: no survivor is chosen while a volume that may be a voter's was there at the last look, unless
-// the voter's Pod has answered: its data was compared then.
+// checkDoubt: no survivor is chosen if the last look found a doubtful PVC that might be a voter's. A PVC is
+// exempt if the voter's Pod has answered, because its data was compared then.
 func (s *shipped) checkDoubt(what string) {
 	if s.w.main < 0 {
 		return

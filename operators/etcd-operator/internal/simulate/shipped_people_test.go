@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestShippedPeerURLs: while members join, a user moves others with etcdctl, or gives them a second peer
-// URL, and undoes it later. Joiners start beside a member with two, and each starts in the end.
+// TestShippedPeerURLs: while members join, a user changes other members' peer URLs with etcdctl, or adds a
+// second one, and undoes it later. Joiners start beside a member with two peer URLs, and every joiner starts in
+// the end.
 func TestShippedPeerURLs(t *testing.T) {
 	joined := false
 	for seed := range int64(30) {

@@ -14,36 +14,37 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 )
 
-// This file has the API server reject one verb on one kind of object, or on one object, with any
-// code, for good, and checks that this holds up only what needs it.
+// This file makes the API server permanently reject one verb, on one kind of object or on one object, with any
+// code. It checks that the rejection holds up only what needs the effect.
 
-// onlyWhatNeedsIt is the invariant that a rejection holds up only what needs the effect, is
-// reported, and causes few requests.
+// onlyWhatNeedsIt names the invariant: a rejection holds up only what needs the effect, is reported, and causes
+// few requests.
 const onlyWhatNeedsIt = "Rejection"
 
 const (
-	// rejectedSteps is for how long the cluster has with a rejection once faults have stopped:
-	// some 40 minutes, of which the last quiet are counted.
+	// rejectedSteps is the number of steps with a rejection after faults have stopped: about 40 minutes. Writes
+	// are counted only in the last steps (quiet).
 	rejectedSteps = 600
 	quiet         = 10 * time.Minute
-	// mostWrites is how many requests per minute may change something in a lasting situation.
+	// mostWrites limits the writes per minute in a lasting situation.
 	mostWrites = 6
-	// rejectedText is in the answer, and so in what the operator reports.
+	// rejectedText is part of the API server's answer, so the operator's reports must contain it.
 	rejectedText = "rejected for good"
 )
 
-// rejection is what the API server rejects.
+// rejection describes what the API server rejects.
 type rejection struct {
-	// call is how its calls begin, for example "patching Pod "; name is the object's, or empty for
-	// every object.
+	// call is the prefix of the rejected calls, for example "patching Pod ". name is the name of the object, or
+	// empty for all objects.
 	call, name string
 	code       int32
-	// from is the step from which on it is rejected.
+	// from is the step at which the rejection starts.
 	from int
-	// met is when a call was rejected last, never before; event is true once an event has reported it.
+	// met is the time of the last rejected call, or never. event is true if an event has reported the
+	// rejection.
 	met   time.Duration
 	event bool
-	// writes are the times of all requests of the operator that change something.
+	// writes lists the times of all writes of the operator.
 	writes []time.Duration
 }
 
@@ -59,7 +60,7 @@ var (
 	}
 )
 
-// randomRejection draws what a run rejects.
+// randomRejection returns a random rejection for a run.
 func randomRejection(seed int64, steps int) *rejection {
 	r := newRandom(uint64(seed), 29)
 	x := &rejection{call: pick(&r, rejectedCalls...), code: pick(&r, rejectedCodes...), from: r.below(steps), met: never}
@@ -69,7 +70,7 @@ func randomRejection(seed int64, steps int) *rejection {
 	return x
 }
 
-// rejects returns the API server's answer to a call that it rejects; nil if it does not.
+// rejects returns the API server's error if it rejects the call, or nil.
 func (w *world) rejects(call string) error {
 	x := w.rejection
 	if x == nil || w.step < x.from || !strings.HasPrefix(call, x.call) {
@@ -77,7 +78,7 @@ func (w *world) rejects(call string) error {
 	}
 	name := strings.TrimPrefix(call, x.call)
 	if x.name == "" && strings.Contains(x.call, "Pod ") && w.step%2 == 0 && w.main >= 0 && w.memberNamed(name) != nil {
-		x.name = name // from now on only this one's
+		x.name = name // from now on, reject only calls for this object
 	}
 	if x.name != "" && x.name != name {
 		return nil
@@ -89,21 +90,21 @@ func (w *world) rejects(call string) error {
 	}}
 }
 
-// reasons are those that the API server gives with a code.
+// reasons maps each code to the API server's reason for it.
 var reasons = map[int32]metav1.StatusReason{
 	http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusConflict: metav1.StatusReasonConflict,
 	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
 	http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusGatewayTimeout: metav1.StatusReasonTimeout,
 }
 
-// settleRejected lets faults stop, but not the rejection, and checks what has come of it.
+// settleRejected stops the faults, but not the rejection, and checks the result.
 func (w *world) settleRejected() {
 	x := w.rejection
 	defer func() { w.rejection = nil }()
 	w.stopFaults()
 	w.settling = true
 	x.from = min(x.from, w.step)
-	if w.cfg.Persistent { // everybody returns, and each volume is changed
+	if w.cfg.Persistent { // all members return, and every PVC is written
 		w.edit(func(c *etcdCluster) { c.retain = !c.retain })
 		for i, p := range w.pods {
 			if p.node >= 0 && !p.finished && i%2 == 0 {
@@ -141,25 +142,24 @@ func (w *world) settleRejected() {
 
 func (x *rejection) String() string { return strings.TrimSpace(x.call + x.name) }
 
-// takesTurns reports whether a Pod finds no room: without a quorum, Pods give way to each other by
-// turns of some minutes.
+// takesTurns reports whether a Pod is unschedulable. Without a quorum, such Pods take turns of a few minutes
+// each.
 func (w *world) takesTurns() bool {
 	return slices.ContainsFunc(w.pods, func(p *pod) bool { return p.node < 0 })
 }
 
-// isReported reports whether the status has the API server's answer, and an event had it.
+// isReported reports whether the status contains the API server's answer, and an event has contained it.
 func (w *world) isReported() bool {
 	inStatus := slices.ContainsFunc(w.cluster.status.Conditions, func(c metav1.Condition) bool { return strings.Contains(c.Message, rejectedText) })
 	return w.rejection.event && (inStatus || w.rejection.call == "writing the status")
 }
 
-// holdsUp reports whether a call of one of these kinds is rejected for an object.
+// holdsUp reports whether x rejects one of these calls for an object.
 func (x *rejection) holdsUp(name string, calls ...string) bool {
 	return slices.Contains(calls, strings.TrimSpace(x.call)) && (x.name == "" || x.name == name)
 }
 
-// unreached says what the operator has not done although it does not need what is rejected; empty
-// if nothing.
+// unreached describes what the operator has not done although it needs no rejected effect; empty if nothing.
 func (w *world) unreached() string {
 	x := w.rejection
 	view := w.births[w.main].view
@@ -180,7 +180,7 @@ func (w *world) unreached() string {
 	return ""
 }
 
-// events notes whether an event reports what is rejected.
+// events records whether an event reports the rejection.
 type events struct{ *shipped }
 
 func (e events) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) {

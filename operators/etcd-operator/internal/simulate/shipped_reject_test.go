@@ -13,7 +13,7 @@ import (
 
 var rejectedFlag = flag.Int("rejected", 80, "how many seeds TestShippedRejections runs")
 
-// rejectingConfig is a configuration in which the API server rejects something for good.
+// rejectingConfig returns a configuration with a permanent rejection.
 func rejectingConfig(seed int64) Config {
 	cfg := RandomConfig(seed)
 	cfg.play(false, false)
@@ -22,7 +22,7 @@ func rejectingConfig(seed int64) Config {
 	return cfg
 }
 
-// TestShippedRejections has the API server reject something for good while the shipped code runs.
+// TestShippedRejections runs the real code while the API server permanently rejects something.
 func TestShippedRejections(t *testing.T) {
 	first, n := *firstFlag, int64(*rejectedFlag)
 	if *seedFlag >= 0 {

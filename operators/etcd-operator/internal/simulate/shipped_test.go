@@ -45,7 +45,7 @@ func runShipped(t *testing.T, cfg Config, seed int64, faults []Fault, trace *sto
 	return runPlanner(t, cfg, seed, faults, trace, plan.Plan)
 }
 
-// runPlanner makes the same run with another planner.
+// runPlanner repeats the run with another planner.
 func runPlanner(t *testing.T, cfg Config, seed int64, faults []Fault, trace *story, planner func(facts.Observation) plan.Decision) (w *world) {
 	t.Helper()
 	scheme := scheme() // outside of the bubble

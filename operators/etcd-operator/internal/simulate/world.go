@@ -27,7 +27,7 @@ const never = time.Duration(-1)
 
 // world is the truth about everything.
 type world struct {
-	// rejection is what the API server rejects for good; nil if nothing.
+	// rejection is what the API server permanently rejects; nil if nothing.
 	rejection *rejection
 	cfg       Config
 	seed      uint64

@@ -6,7 +6,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 )
 
-// A text with a line break would begin a line of its own in a file that is generated from it.
+// A line break in a string would start a new line in a file that is generated from it.
 func TestTextsAreBounded(t *testing.T) {
 	admissiontest.AllRefused(t, "EtcdRestore", map[string]admissiontest.Mistake{
 		"backup": {Reason: "no EtcdBackup has such a name", Spec: `{` + inPlace + `, backupRef: {name: "a\nb"}}`, Field: "spec.backupRef.name", Message: "name is the name of an EtcdBackup of this namespace: set it to lower-case letters, digits, dashes and dots, such as nightly"},
