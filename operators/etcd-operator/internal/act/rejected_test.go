@@ -3,6 +3,7 @@ package act_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -299,5 +300,57 @@ func TestEachRoleIsSetForItself(t *testing.T) {
 	}
 	if role := b.pod("x-b").Labels[v1beta2.LabelRole]; role != v1beta2.RoleVoter {
 		t.Errorf("got role %q of x-b, want %q", role, v1beta2.RoleVoter)
+	}
+}
+
+// A denial by an admission policy has the code of a failed precondition. It is told from one by what
+// the Pod is like.
+func TestDenialOfAPatch(t *testing.T) {
+	denied := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "x-a", nil)
+	for name, row := range map[string]struct {
+		reason     string
+		role       facts.Role
+		isRejected bool
+	}{
+		"the Pod is as it was observed": {"a policy denies the patch", facts.Joiner, true},
+		"the Pod has another role":      {"the precondition fails", facts.Learner, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner})
+			podIn(obs, "x-a").Role = row.role
+			b.actor.Client = rejectingPatches{b.client, "x-a", denied}
+			err := b.act(obs, action.SetRoles{Roles: []action.PodRole{{Name: "x-a", UID: podIn(obs, "x-a").UID, Role: facts.Voter}}})
+			if _, is := errors.AsType[*act.RejectedError](err); is != row.isRejected || errors.Is(err, act.ErrStale) == row.isRejected {
+				t.Errorf("%s: got %v, want a rejection: %t", row.reason, err, row.isRejected)
+			}
+		})
+	}
+}
+
+// A deadline that passes after a rejection does not hide it: what may still happen is uncertain.
+func TestDeadlineAfterARejection(t *testing.T) {
+	b := newBench(t)
+	obs := b.make(action.NewPod{Name: "x-a", Role: facts.Joiner}, action.NewPod{Name: "x-b", Role: facts.Joiner})
+	var roles []action.PodRole
+	for _, name := range []string{"x-a", "x-b"} {
+		roles = append(roles, action.PodRole{Name: name, UID: podIn(obs, name).UID, Role: facts.Voter})
+	}
+	hangs := &url.Error{Op: "Patch", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}
+	b.actor.Client = rejectingPatches{rejectingPatches{b.client, "x-b", context.DeadlineExceeded}, "x-a", hangs}
+	err := b.act(obs, action.SetRoles{Roles: roles})
+	if e, is := errors.AsType[*act.RejectedError](err); !is || !e.Uncertain || e.Rejections[0].Name != "x-a" {
+		t.Errorf("got %v, want an uncertain rejection of x-a", err)
+	}
+}
+
+// Only the peer Service gives new members their names.
+func TestWhichServiceIsMissed(t *testing.T) {
+	b := newBench(t)
+	b.quota(corev1.ResourceServices)
+	for _, r := range b.refused(facts.KeepBudget) {
+		if want := r.Name == "x"; r.LacksService() != want {
+			t.Errorf("Service %s: got missed by new members %t, want %t", r.Name, r.LacksService(), want)
+		}
 	}
 }

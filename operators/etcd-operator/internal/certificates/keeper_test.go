@@ -381,6 +381,36 @@ func TestUnreadableSecrets(t *testing.T) {
 	wantWell(t, again())
 }
 
+// A certificate that expires while Secrets cannot be read is not used any more: members that do not
+// accept it would look silent (S9).
+func TestUnreadableAndExpired(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	last := State{Config: &tls.Config{MinVersion: tls.VersionTLS12}, TLS: facts.TLS{Wanted: true, Leaf: facts.Validity{NotAfter: now}}}
+	err := apierrors.NewInternalError(errors.New("unable to transform key: KMS plugin is unavailable"))
+	if s := unreadable(last, err, now.Add(-time.Second)); s.Config == nil || s.TLS.NoClientCertificate {
+		t.Errorf("before the certificate expires: got %+v, want that it is used", s.TLS)
+	}
+	if s := unreadable(last, err, now.Add(time.Second)); s.Config != nil || !s.TLS.NoClientCertificate {
+		t.Errorf("after the certificate expired: got %+v, want no client certificate", s.TLS)
+	}
+}
+
+// Rejected writes are retried less and less often.
+func TestRejectedWritesBackOff(t *testing.T) {
+	b := newBench(t, autoPolicy())
+	b.keeper.Client = refusing{b.client, false}
+	for _, want := range []time.Duration{pendingDelay, 2 * pendingDelay, 4 * pendingDelay} {
+		s, err := b.keeper.Keep(apiservertest.Context(t), b.cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.noted().TLS.RequeueAfter != want {
+			t.Errorf("got the next try after %s, want %s", s.TLS.RequeueAfter, want)
+		}
+		b.update(func(c *v1beta2.EtcdCluster) { c.Spec.Size = 8 - c.Spec.Size }) // has them tried at once
+	}
+}
+
 // What the operator may not do is told, and the rest goes on: it is no error.
 func TestRights(t *testing.T) {
 	for name, row := range map[string]struct {

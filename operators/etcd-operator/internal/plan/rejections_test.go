@@ -135,6 +135,23 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			reason: "S1: no Pod is created under a name that is not recorded", because: v1beta2.ClusterReasonActionRejected,
 			seen: nothing(3).rejectedEffect(Rejection{Kind: "WriteStatus"}),
 		},
+		"a leftover Pod that can't be deleted does not stop an upgrade": {
+			reason: "the Pod is not a member", do: setRole("b", Restarting), because: "UpgradingMember",
+			seen: upgrading("3.7.3").joiner("d").role("d", Leaving).rejectedEffect(RejectionOf(DeletePod{}, "d")),
+		},
+		"a new member follows, though one for the old template can't be deleted": {
+			reason: "the lost member is replaced", do: create(joiners(1)...), because: "CreatingMembers",
+			seen: healthy(3).dead("c").joiner("d").template("d", "old").rejectedEffect(RejectionOf(DeletePod{}, "d")),
+		},
+		"four leftovers that can't be deleted are enough": {
+			reason: "the retries of many would be more than six requests a minute", because: v1beta2.ClusterReasonActionRejected,
+			seen: healthy(3).volumes().claim("v").claim("w").claim("x").claim("y").claim("z").
+				rejectedEffect(RejectionOf(DeleteClaim{}, "v"), RejectionOf(DeleteClaim{}, "w"), RejectionOf(DeleteClaim{}, "x"), RejectionOf(DeleteClaim{}, "y")),
+		},
+		"no voter is removed while the status can't be written": {
+			reason: "the status says who the voters are when no member answers", because: "ReplacingDeadMember",
+			seen: healthy(3).dead("c").joiner("d").rejectedEffect(Rejection{Kind: "WriteStatus"}).later(longestPause),
+		},
 		"members return though the status can't be written": {
 			reason: "a return is not recorded", do: create(NewPod{Name: "c", Role: Returning}), because: "RestartingMember",
 			seen: healthy(3).volumes().gone("c").rejectedEffect(Rejection{Kind: "WriteStatus"}),
@@ -266,6 +283,18 @@ func TestEveryRejectedActionIsDescribed(t *testing.T) {
 		messages.Note("Event "+reason, message)
 		if strings.Contains(message, r.Kind) {
 			t.Errorf("%s: it says %q", r.Kind, message)
+		}
+	}
+}
+
+// A status that cannot be written is not decided on again at once.
+func TestNoHotLoopWithoutAStatus(t *testing.T) {
+	for name, w := range map[string]*world{
+		"a loss is to be recorded":   lost(),
+		"the CAs are to be recorded": nothing(3).secure(func(t *TLS) { t.Trust = "new" }),
+	} {
+		if d := decided(w.rejectedEffect(Rejection{Kind: "WriteStatus"}).seen()); d.RequeueAfter < firstPause {
+			t.Errorf("%s: got a next look after %s, want at least %s", name, d.RequeueAfter, firstPause)
 		}
 	}
 }

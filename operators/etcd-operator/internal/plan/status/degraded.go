@@ -123,7 +123,7 @@ func degraded(v *facts.View, s *step.Step) metav1.Condition {
 		return unhealthy(v, s, slices.ContainsFunc(v.Candidates(), func(p *facts.Pod) bool { return p.ImageUnavailable }), v1beta2.ClusterReasonJoinersUnhealthy, strings.Join(troubled, "; "))
 	}
 	if n := len(v.Voters); n < v.WantedSize {
-		return condition(v, kind, false, v1beta2.ClusterReasonBelowSize, fmt.Sprintf("all voters are healthy, but there are only %d of %d", n, v.WantedSize))
+		return condition(v, kind, false, v1beta2.ClusterReasonBelowSize, fmt.Sprintf("all voters are healthy, but the cluster has only %d of %d", n, v.WantedSize))
 	}
 	return condition(v, kind, false, v1beta2.ClusterReasonAllHealthy, "all voters are healthy")
 }
