@@ -37,7 +37,8 @@ func TestSightings(t *testing.T) {
 			reason: "the Pod keeps its grace period", dated: func(t time.Time) facts.Pod { return facts.Pod{DeletingSince: t} }, clock: time.Minute, first: facts.Pod{DeletingSince: at(time.Minute)},
 		},
 		"a Pod that is not ready, by a slow clock": {
-			reason: "its data would count as damaged at once", dated: func(t time.Time) facts.Pod { return facts.Pod{UnreadySince: t} }, clock: slow, first: facts.Pod{UnreadySince: now},
+			reason: "a loss counts from the first look; only a crash loop counts by the kubelet's clock, since no clock changes its number of exits",
+			dated:  func(t time.Time) facts.Pod { return facts.Pod{UnreadySince: t} }, clock: slow, first: facts.Pod{UnreadySince: now, UnreadyDated: at(slow)},
 		},
 		"a Pod that is ready, by a fast clock": {
 			reason: "rolling changes would wait for an hour", dated: func(t time.Time) facts.Pod { return facts.Pod{ReadySince: t} }, clock: fast, first: facts.Pod{ReadySince: now},

@@ -196,6 +196,7 @@ func (p *pod) status() corev1.ContainerStatus {
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image: " + p.image}
 	}
 	if p.failures > 1 {
+		s.State.Running = nil
 		s.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off restarting failed container"}
 	}
 	return s
