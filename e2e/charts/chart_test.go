@@ -168,6 +168,9 @@ func TestAccepted(t *testing.T) {
 			values := with(t, everything(t, name), "clusterWide", clusterWide)
 			values = with(t, values, "networkPolicies.namespaces", []any{metav1.NamespaceDefault})
 			values = with(t, values, "podMonitor.interval", "30s")
+			if name == Operators[0] {
+				values = with(t, values, "podMonitor.namespaces", []any{metav1.NamespaceDefault})
+			}
 			for _, u := range objects(t, name, metav1.NamespaceDefault, values) {
 				accept(t, c, u)
 			}

@@ -57,10 +57,10 @@ func TestUmbrella(t *testing.T) {
 		"all namespaces, with what follows from it": {
 			values: map[string]any{
 				"operators": map[string]any{Operators[1]: false, Operators[2]: false}, "global": map[string]any{"clusterWide": true},
-				Operators[0]: map[string]any{"networkPolicies": map[string]any{"create": true, "namespaces": []any{"shop"}}, "podMonitor": map[string]any{"members": true}},
+				Operators[0]: map[string]any{"networkPolicies": map[string]any{"create": true, "namespaces": []any{"shop"}}, "podMonitor": map[string]any{"members": true, "namespaces": []any{"shop"}}},
 			},
 			of: map[string]map[string]any{Operators[0]: {
-				"clusterWide": true, "networkPolicies": map[string]any{"create": true, "namespaces": []any{"shop"}}, "podMonitor": map[string]any{"members": true},
+				"clusterWide": true, "networkPolicies": map[string]any{"create": true, "namespaces": []any{"shop"}}, "podMonitor": map[string]any{"members": true, "namespaces": []any{"shop"}},
 			}},
 		},
 	} {

@@ -111,32 +111,33 @@ type (
 )
 
 const (
-	NoSpace             = facts.NoSpace
-	Corrupt             = facts.Corrupt
-	ApplyService        = facts.ApplyService
-	ApplyBudget         = facts.ApplyBudget
-	DeleteBudget        = facts.DeleteBudget
-	LabelMembers        = facts.LabelMembers
-	KeepBudget          = facts.KeepBudget
-	NoBudget            = facts.NoBudget
-	Seed                = facts.Seed
-	Joiner              = facts.Joiner
-	Returning           = facts.Returning
-	Learner             = facts.Learner
-	Voter               = facts.Voter
-	Leaving             = facts.Leaving
-	Restarting          = facts.Restarting
-	Defragmenting       = facts.Defragmenting
-	Survivor            = facts.Survivor
-	ExpansionUnknown    = facts.ExpansionUnknown
-	ExpansionAllowed    = facts.ExpansionAllowed
-	ExpansionRefused    = facts.ExpansionRefused
-	NoCredentials       = facts.NoCredentials
-	WrongCredentials    = facts.WrongCredentials
-	NotRoot             = facts.NotRoot
-	CertificatesMissing = facts.CertificatesMissing
-	CertificatesInvalid = facts.CertificatesInvalid
-	CertificatesPending = facts.CertificatesPending
+	NoSpace                = facts.NoSpace
+	Corrupt                = facts.Corrupt
+	ApplyService           = facts.ApplyService
+	ApplyBudget            = facts.ApplyBudget
+	DeleteBudget           = facts.DeleteBudget
+	LabelMembers           = facts.LabelMembers
+	KeepBudget             = facts.KeepBudget
+	NoBudget               = facts.NoBudget
+	Seed                   = facts.Seed
+	Joiner                 = facts.Joiner
+	Returning              = facts.Returning
+	Learner                = facts.Learner
+	Voter                  = facts.Voter
+	Leaving                = facts.Leaving
+	Restarting             = facts.Restarting
+	Defragmenting          = facts.Defragmenting
+	Survivor               = facts.Survivor
+	ExpansionUnknown       = facts.ExpansionUnknown
+	ExpansionAllowed       = facts.ExpansionAllowed
+	ExpansionRefused       = facts.ExpansionRefused
+	NoCredentials          = facts.NoCredentials
+	WrongCredentials       = facts.WrongCredentials
+	NotRoot                = facts.NotRoot
+	CertificatesMissing    = facts.CertificatesMissing
+	CertificatesUnreadable = facts.CertificatesUnreadable
+	CertificatesInvalid    = facts.CertificatesInvalid
+	CertificatesPending    = facts.CertificatesPending
 )
 
 var (

@@ -48,6 +48,9 @@ func TestCertificates(t *testing.T) {
 			reason: "what begins without would have to begin anew",
 			seen:   nothing(3).secure(wrong(CertificatesMissing)), because: v1beta2.ClusterReasonCertificatesMissing,
 		},
+		"a Secret cannot be read": {
+			reason: "what is in it is unknown", seen: nothing(3).secure(wrong(CertificatesUnreadable)), because: v1beta2.ClusterReasonCertificatesUnreadable,
+		},
 		"a cluster waits for right ones": {
 			reason: "its members would not talk with each other",
 			seen:   nothing(3).secure(wrong(CertificatesInvalid)), because: v1beta2.ClusterReasonCertificatesInvalid,
