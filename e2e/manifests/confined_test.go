@@ -244,7 +244,7 @@ func TestACompromisedOperatorAndObjectsOfOthers(t *testing.T) {
 		"another selector":   {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"app": "web"}}}), false},
 		"an external IP":     {object("Service", map[string]any{"spec": map[string]any{"ports": ports, "selector": map[string]any{"etcd_cluster": "x"}, "externalIPs": []any{"192.0.2.1"}}}), false},
 		"an external name":   {object("Service", map[string]any{"spec": map[string]any{"type": "ExternalName", "externalName": "x.example.com", "selector": map[string]any{"etcd_cluster": "x"}}}), false},
-		"a PVC of no etcd":   {changed(changed(object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), "web", "metadata", "labels", "app"), nil, "metadata", "ownerReferences"), false},
+		"a PVC of no etcd":   {changed(changed(object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), map[string]any{"app": "web"}, "metadata", "labels"), nil, "metadata", "ownerReferences"), false},
 		"a member's own PVC": {object("PersistentVolumeClaim", map[string]any{"spec": claimSpec()}), true},
 	} {
 		err := c.Create(ctx, row.object, client.DryRunAll)

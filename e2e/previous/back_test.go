@@ -34,6 +34,11 @@ func TestWayBackOfCharts(t *testing.T) {
 	before := kept(t, c)
 	h.run("upgrade", charts.Umbrella, today, "--set", lacked+"={EtcdOperatorOneReplica}")
 	updated := kept(t, c)
+	for name, object := range updated { // Helm keeps policies that only the newer release has, too
+		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") && before[name] == nil {
+			before[name] = object
+		}
+	}
 	if cmp.Equal(before, updated) {
 		t.Fatal("the definitions are those of the release after the update, too")
 	}
