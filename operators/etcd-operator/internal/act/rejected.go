@@ -85,7 +85,7 @@ func forEach[T any](all []T, do func(T) error) error {
 		err := do(x)
 		switch both := joinRejected(refused, err); {
 		case err == nil:
-		case errors.Is(err, ErrStale):
+		case errors.Is(err, ErrStale), isAnsweredConflict(err):
 			stale = err
 		case both != refused:
 			refused = both

@@ -119,9 +119,13 @@ func (k *check) growClaim(a action.GrowClaim) *Violation {
 // broken reports whether a member's etcd has ended by itself, of its data, five times and for two
 // minutes, since it served in this Pod with this image (S9).
 func (k *check) broken(p *facts.Pod) bool {
+	unready := p.UnreadySince // a crash loop counts by the kubelet's clock
+	if !p.UnreadyDated.IsZero() {
+		unready = p.UnreadyDated
+	}
 	code := p.LastExit.Code
 	return p.LastExit.Damage != "" && (code == 1 || code == 2) && p.LastExit.Reason != "OOMKilled" && p.Restarts-p.ProvenRestarts >= 5 && p.ProvenImage == p.Repository+":v"+p.Version &&
-		!p.UnreadySince.IsZero() && k.o.Now.Sub(p.UnreadySince) >= 2*time.Minute
+		!p.UnreadySince.IsZero() && k.o.Now.Sub(unready) >= 2*time.Minute
 }
 
 // crowdsOut reports whether a broken member may have the place that a joiner has been
