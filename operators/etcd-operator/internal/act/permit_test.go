@@ -107,7 +107,7 @@ func TestPermitRoundTrip(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(listed)
 		if diff := gocmp.Diff(listed, got); diff != "" {
-			t.Errorf("etcd is told of other members than it has (-want +got):\n%s", diff)
+			t.Errorf("the permit lists other members than etcd has (-want +got):\n%s", diff)
 		}
 		return !t.Failed()
 	}

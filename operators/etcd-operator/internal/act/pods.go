@@ -233,7 +233,8 @@ func (a *Actor) patchPod(ctx context.Context, c *v1beta2.EtcdCluster, name strin
 	return staleIf(tests.Precondition, apierrors.IsInvalid, err, "patch Pod "+name) // so a failed test is reported
 }
 
-// applies reports whether a JSON patch, with its tests, applies to a Pod as it is now.
+// applies reports whether a JSON patch, including its tests, applies to the live Pod. It reads the Pod
+// into pod.
 func (a *Actor) applies(ctx context.Context, pod *corev1.Pod, patch []byte) bool {
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return false

@@ -303,8 +303,8 @@ func TestEachRoleIsSetForItself(t *testing.T) {
 	}
 }
 
-// A denial by an admission policy has the code of a failed precondition. It is told from one by what
-// the Pod is like.
+// An admission policy denies a patch with the same code as a failed precondition. The live Pod shows
+// which of the two it was.
 func TestDenialOfAPatch(t *testing.T) {
 	denied := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "x-a", nil)
 	for name, row := range map[string]struct {

@@ -222,7 +222,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		d.Status = plan.Failed(*obs, failed, refused(failed))
 	}
 	status, err := c.Status, error(nil)
-	written := !r.rejections.holdBack(c, facts.Rejection{Kind: facts.WritingStatus}) && (failed == nil || !action.Records(d.Action))
+	written := !r.rejections.isHeldBack(c, facts.Rejection{Kind: facts.WritingStatus}) && (failed == nil || !action.Records(d.Action))
 	if written {
 		status, err = r.report(ctx, c, d)
 		written = err == nil

@@ -64,8 +64,8 @@ func (r *rejections) seen(c *v1beta2.EtcdCluster, pods []facts.Pod) []facts.Reje
 	return left
 }
 
-// holdBack reports whether an effect was rejected and its next try is not due yet.
-func (r *rejections) holdBack(c *v1beta2.EtcdCluster, effect facts.Rejection) bool {
+// isHeldBack reports whether an effect was rejected and its next try is not due yet.
+func (r *rejections) isHeldBack(c *v1beta2.EtcdCluster, effect facts.Rejection) bool {
 	return slices.ContainsFunc(r.of(c), func(o facts.Rejection) bool {
 		return o.SameEffect(effect) && o.Generation == c.Generation && time.Now().Before(o.Until)
 	})

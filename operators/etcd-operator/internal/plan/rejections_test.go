@@ -290,8 +290,8 @@ func TestEveryRejectedActionIsDescribed(t *testing.T) {
 // A status that cannot be written is not decided on again at once.
 func TestNoHotLoopWithoutAStatus(t *testing.T) {
 	for name, w := range map[string]*world{
-		"a loss is to be recorded":   lost(),
-		"the CAs are to be recorded": nothing(3).secure(func(t *TLS) { t.Trust = "new" }),
+		"a loss must be recorded":  lost(),
+		"the CAs must be recorded": nothing(3).secure(func(t *TLS) { t.Trust = "new" }),
 	} {
 		if d := decided(w.rejectedEffect(Rejection{Kind: "WriteStatus"}).seen()); d.RequeueAfter < firstPause {
 			t.Errorf("%s: got a next look after %s, want at least %s", name, d.RequeueAfter, firstPause)

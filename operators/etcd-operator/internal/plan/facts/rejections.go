@@ -209,8 +209,8 @@ func (v *Objects) RestartHeldBack(p *Pod) bool {
 	return v.IsHeldBack(Rejection{Kind: "ChangeImage", Name: p.Name}) || v.IsHeldBack(Rejection{Kind: "RecreatePod", Name: p.Name}) || v.isBudgetHeldBack()
 }
 
-// IsDeletionRejected reports whether the API server keeps a Pod that is to be deleted: nothing waits for
-// its end.
+// IsDeletionRejected reports whether the API server rejects the deletion of a Pod. Nothing waits until
+// such a Pod is gone.
 func (v *Objects) IsDeletionRejected(p *Pod) bool {
 	return p.DeletingSince.IsZero() && v.IsHeldBack(Rejection{Kind: "DeletePod", Name: p.Name})
 }
