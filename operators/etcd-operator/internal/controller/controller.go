@@ -37,9 +37,14 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
 
-// refusalDelay is how soon a change is tried again that etcd asked to wait with: its
-// checks look back 5 s.
-const refusalDelay = 250 * time.Millisecond
+const (
+	// refusalDelay is the pause before the retry of a change that etcd refused for now. It is short because
+	// etcd's checks look back 5 s, and every member that is added waits for one.
+	refusalDelay = 250 * time.Millisecond
+	// refusalDelayLasting is the pause once etcd has refused for staleGrace. Such a refusal has a cause that
+	// can last, for example a voter that crashes until the user replaces it.
+	refusalDelayLasting = 10 * time.Second
+)
 
 // Reconciler looks after the EtcdClusters of its scope.
 type Reconciler struct {
@@ -69,6 +74,8 @@ type Reconciler struct {
 	unsure sync.Map
 	// stale counts the passes in a row that were stale.
 	stale staleness
+	// refused counts the passes in a row whose change etcd refused for now.
+	refused staleness
 	// replaced is, for each cluster, the resource version that the last write of its status
 	// has replaced.
 	replaced sync.Map
@@ -135,6 +142,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.Metrics.Forget(key)
 	r.Comparisons.Forget(key)
 	r.stale.clear(key)
+	r.refused.clear(key)
 	r.replaced.Delete(key)
 	r.growth.Forget(key)
 	r.sightings.forget(key)
@@ -258,8 +266,8 @@ func (r *Reconciler) report(ctx context.Context, c *v1beta2.EtcdCluster, d plan.
 	return now.Status, err
 }
 
-// after says when to look at the cluster again.
-func after(ctx context.Context, d plan.Decision, err error) (ctrl.Result, error) {
+// after returns the time of the next pass after one that was not stale.
+func (r *Reconciler) after(ctx context.Context, key client.ObjectKey, d plan.Decision, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
 		// Spread out, so that many idle clusters are not asked at once.
@@ -267,8 +275,13 @@ func after(ctx context.Context, d plan.Decision, err error) (ctrl.Result, error)
 	case isRejected(err):
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	case refused(err):
-		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error())
-		return ctrl.Result{RequeueAfter: refusalDelay}, nil
+		delay, now := refusalDelay, time.Now()
+		r.refused.note(key, now)
+		if lasts, _ := r.refused.lasts(key, now); lasts {
+			delay = refusalDelayLasting
+		}
+		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error(), "after", delay)
+		return ctrl.Result{RequeueAfter: delay}, nil
 	}
 	return ctrl.Result{}, err
 }

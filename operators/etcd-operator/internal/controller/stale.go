@@ -90,9 +90,12 @@ func isStale(err error) bool { return errors.Is(err, act.ErrStale) || apierrors.
 // next says when to look at a cluster again, and counts the passes in a row that were
 // stale.
 func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Decision, err error) (ctrl.Result, error) {
+	if !refused(err) {
+		r.refused.clear(key)
+	}
 	if !isStale(err) {
 		r.stale.clear(key)
-		return after(ctx, d, err)
+		return r.after(ctx, key, d, err)
 	}
 	delay := r.stale.note(key, time.Now())
 	log.FromContext(ctx).V(1).Info("observing again", "because", err.Error(), "after", delay)

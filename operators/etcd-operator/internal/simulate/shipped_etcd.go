@@ -125,6 +125,9 @@ func (w *world) peerURL(name string) string {
 
 // change asks the first of some members that is heard for a change.
 func (m *members) change(ctx context.Context, what string, via []etcdclient.Endpoint, do func(*run) error) error {
+	if x := m.w.rejection; x != nil {
+		x.writes = append(x.writes, m.w.now)
+	}
 	return m.call(ctx, what, etcdclient.ErrOutcomeUnknown, func() error {
 		for _, e := range via {
 			r := m.runAt(e.Addr)

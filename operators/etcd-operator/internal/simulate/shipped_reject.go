@@ -44,7 +44,7 @@ type rejection struct {
 	// rejection.
 	met   time.Duration
 	event bool
-	// writes lists the times of all writes of the operator.
+	// writes lists the times of all requests of the operator that change an object, or etcd.
 	writes []time.Duration
 }
 
@@ -122,6 +122,9 @@ func (w *world) settleRejected() {
 	for i := 0; i < rejectedSteps && w.broken == nil; i++ {
 		w.advance()
 		w.obeyAdvice()
+		if i > rejectedSteps/3 {
+			w.obey()
+		}
 	}
 	if w.broken != nil || w.main < 0 || w.majorityLost || w.cluster.deleting {
 		return
