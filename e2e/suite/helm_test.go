@@ -82,7 +82,8 @@ func (h *helmed) scope() (values []string) {
 func (h *helmed) upgrades() {
 	s := h.s
 	s.t.Helper()
-	_, err := env.Helm(s.ctx, s.ns, append([]string{"upgrade", umbrella, s.umbrella(), "--set", "etcd-operator.replicas=1,etcd-operator.podLabels.team=storage,etcd-operator.resources.limits.memory=512Mi"}, h.scope()...)...)
+	// The tests before this one applied today's admission policies from the manifests.
+	_, err := env.Helm(s.ctx, s.ns, append([]string{"upgrade", umbrella, s.umbrella(), "--take-ownership", "--force-conflicts", "--set", "etcd-operator.replicas=1,etcd-operator.podLabels.team=storage,etcd-operator.resources.limits.memory=512Mi"}, h.scope()...)...)
 	s.must(err)
 	s.operatorsRun()
 	if team := s.kubectl("get", "pods", "-l", "team=storage", "-o", "name"); strings.Count(team, "pod/") != 1 {
