@@ -3,6 +3,7 @@ package certificates
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error
 		return last.state, nil
 	}
 	state, err := k.look(ctx, c, pods)
-	if apierrors.IsConflict(err) {
+	if errors.Is(err, errChanged) {
 		return State{}, err
 	}
 	if err != nil {
@@ -342,15 +343,20 @@ func podOf(p *corev1.Pod) pod {
 	return pod{name: p.Name, trust: p.Annotations[v1beta2.AnnotationTrust], ready: ready && p.DeletionTimestamp.IsZero()}
 }
 
-// unchanged reads the EtcdCluster, and fails if it is not the one that was decided for, or
-// must not be touched any more.
+// errChanged is wrapped by the conflict that unchanged returns. It distinguishes that conflict from an error of
+// the API server with the same code.
+var errChanged = errors.New("it has changed since it was read")
+
+// unchanged reads the EtcdCluster, and returns a conflict if its spec has changed since the decision, or if it
+// is being deleted.
 func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var live v1beta2.EtcdCluster
 	if err := k.Live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
 		return fmt.Errorf("read EtcdCluster: %w", err)
 	}
 	if live.UID != c.UID || live.Generation != c.Generation || !live.DeletionTimestamp.IsZero() {
-		return apierrors.NewConflict(v1beta2.GroupVersion.WithResource("etcdclusters").GroupResource(), c.Name, fmt.Errorf("it has changed since it was read"))
+		conflict := apierrors.NewConflict(v1beta2.GroupVersion.WithResource("etcdclusters").GroupResource(), c.Name, errChanged)
+		return fmt.Errorf("%w: %w", errChanged, conflict)
 	}
 	return nil
 }

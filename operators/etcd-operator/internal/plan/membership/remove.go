@@ -124,10 +124,9 @@ func Shrink(v *facts.View) *step.Step {
 			return s
 		}
 		said, message := replacedBy(v, victim)
-		return step.Do(removal(v, *victim), said, message).Needs((*facts.Rejection).IsOfStatus)
+		return step.Do(removal(v, *victim), said, message)
 	}
-	return step.Do(removal(v, *victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.Voters), v.Cluster.Size)).
-		Needs((*facts.Rejection).IsOfStatus)
+	return step.Do(removal(v, *victim), v1beta2.ClusterReasonMemberRemoved, fmt.Sprintf("removed member %s, one of %d voters: %d wanted", victim.Name, len(v.Voters), v.Cluster.Size))
 }
 
 // isOtherUnhealthy reports whether a voter with a Pod of the operator's is not healthy, beside

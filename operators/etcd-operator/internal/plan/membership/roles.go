@@ -100,9 +100,10 @@ func RevokeStartPermits(v *facts.View) *step.Step {
 	return step.Do(action.RevokeStartPermits{Pods: pods}, v1beta2.ClusterReasonMemberStarted, fmt.Sprintf("member %s has started", pods[len(pods)-1].Name))
 }
 
-// canShrink reports whether nothing is under way that is brought to its end first.
+// canShrink reports whether a voter can be removed now: the status can be written, and no other change of the
+// cluster is in progress. If it cannot, the voter serves clients until then.
 func canShrink(v *facts.View, victim *facts.Member) bool {
-	return !v.IsMovingOn() && !v.IsRestarting() && !slices.ContainsFunc(v.Voters, func(m facts.Member) bool {
+	return !v.IsStatusRejected() && !v.IsMovingOn() && !v.IsRestarting() && !slices.ContainsFunc(v.Voters, func(m facts.Member) bool {
 		p := v.PodOf[m.Name]
 		return p != nil && p.Role == facts.Defragmenting && (m.ID != victim.ID || v.IsDefragmenting(p))
 	})
