@@ -34,7 +34,8 @@ const FieldOwner = client.FieldOwner("etcd-operator")
 // have their meaning). It writes nothing if they are up to date.
 //
 // If one child fails, the others are still applied. Children that fail at the API server are returned as a
-// RejectedError. Children that are held back are not tried.
+// RejectedError. A child whose precondition fails is returned as a StaleChildError. Children that are held back
+// are not tried.
 func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int, heldBack ...facts.Rejection) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -48,6 +49,8 @@ func (a *Actor) Children(ctx context.Context, c *v1beta2.EtcdCluster, budget int
 		case err == nil:
 		case isRejection(err), isAnsweredConflict(err):
 			refused = joinRejected(refused, rejected(c, *r, err))
+		case errors.Is(err, ErrStale):
+			failed = cmp.Or(failed, error(&StaleChildError{*r, err}))
 		default:
 			failed = cmp.Or(failed, err)
 		}

@@ -51,6 +51,21 @@ func Outdated(c *v1beta2.EtcdCluster, a action.Action, stale error) *RejectedErr
 	return outdated(c, effects, stale)
 }
 
+// StaleChildError means that the precondition of a child of the EtcdCluster failed. It matches ErrStale.
+type StaleChildError struct {
+	child facts.Rejection
+	err   error
+}
+
+func (e *StaleChildError) Error() string { return e.err.Error() }
+func (e *StaleChildError) Unwrap() error { return e.err }
+
+// OutdatedChild is like Outdated, for a child of the EtcdCluster. The error stale contains a StaleChildError.
+func OutdatedChild(c *v1beta2.EtcdCluster, stale error) *RejectedError {
+	e, _ := errors.AsType[*StaleChildError](stale)
+	return outdated(c, []facts.Rejection{e.child}, e)
+}
+
 // OutdatedStatus is like Outdated, for a write of the status.
 func OutdatedStatus(c *v1beta2.EtcdCluster, stale error) *RejectedError {
 	return outdated(c, []facts.Rejection{{Kind: facts.WritingStatus}}, stale)

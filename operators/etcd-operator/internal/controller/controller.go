@@ -43,7 +43,7 @@ const (
 	refusalDelay = 250 * time.Millisecond
 	// refusalDelayLasting is the pause once etcd has refused for staleGrace. Such a refusal has a cause that
 	// can last, for example a voter that crashes until the user replaces it.
-	refusalDelayLasting = 10 * time.Second
+	refusalDelayLasting = 20 * time.Second
 )
 
 // Reconciler looks after the EtcdClusters of its scope.
@@ -196,8 +196,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		r.doubt(c, err)
 		accepted := r.rememberChildren(ctx, c, d, err)
 		if errors.Is(err, act.ErrStale) {
-			status, _ := r.reportStale(ctx, c, obs, d, err)
-			return status, err
+			return r.holdBackStale(ctx, c, obs, d, err, act.OutdatedChild(c, err))
 		}
 		if err != nil {
 			return c.Status, err // the next pass tells of a refusal
@@ -220,7 +219,7 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		r.doubt(c, failed)
 		r.Metrics.Acted(action.KindOf(d.Action), result(failed))
 		if isStale(failed) {
-			return r.holdBackStale(ctx, c, obs, d, failed)
+			return r.holdBackStale(ctx, c, obs, d, failed, act.Outdated(c, d.Action, failed))
 		}
 		if r.remember(ctx, c, d.Action, failed) {
 			return c.Status, failed // the next pass knows of it, and says so

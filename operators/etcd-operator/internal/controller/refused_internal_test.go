@@ -12,7 +12,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 )
 
-// TestRefusalBacksOff checks that a change which etcd refuses for as long as a member crashes causes at most six
+// TestRefusalBacksOff checks that a change which etcd refuses for as long as a member crashes causes at most three
 // requests a minute, and that a refusal which ends within etcd's own 5 s is retried without delay.
 func TestRefusalBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -102,10 +102,12 @@ func (r *Reconciler) next(ctx context.Context, key client.ObjectKey, d plan.Deci
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
-// holdBackStale keeps an action whose precondition fails repeatedly from holding up other actions. If it fails
-// for longer than caches lag, the action is remembered like a rejection.
-func (r *Reconciler) holdBackStale(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error) (v1beta2.ClusterStatus, error) {
-	known, outdated := r.rejections.of(c), act.Outdated(c, d.Action, stale)
+// holdBackStale keeps an action or a child whose precondition fails repeatedly from holding up others. If it
+// fails for longer than caches lag, the error outdated is remembered like a rejection.
+func (r *Reconciler) holdBackStale(
+	ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.Observation, d plan.Decision, stale error, outdated *act.RejectedError,
+) (v1beta2.ClusterStatus, error) {
+	known := r.rejections.of(c)
 	isKnown := func(o facts.Rejection) bool {
 		return o.Outdated && slices.ContainsFunc(outdated.Rejections, o.SameEffect)
 	}

@@ -161,7 +161,8 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 	var err error
 	op.todo = t
 	for n, more := 1, d.Action != nil; more && err == nil; n++ { // as act does
-		if more, err = w.effect(op, t, n); w.isPassedOver(op, n, err) {
+		more, err = w.effect(op, t, n)
+		if w.isPassedOver(op, n, err) || (isOfSeveral(d.Action) && errors.Is(err, errConflict)) {
 			err = nil
 		}
 	}
@@ -177,6 +178,16 @@ func (s *shipped) predict(o facts.Observation, d plan.Decision) string {
 		}
 	}
 	return w.told()
+}
+
+// isOfSeveral reports whether an action changes several objects, and a conflict about one of them stops no other.
+func isOfSeveral(a action.Action) bool {
+	switch a.(type) {
+	case action.SetRoles, action.RevokeStartPermits, action.KeepClaims:
+		return true
+	default:
+		return false
+	}
 }
 
 // told is what Kubernetes is like, and how often etcd was asked for a change. What etcd makes of

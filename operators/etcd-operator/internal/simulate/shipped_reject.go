@@ -117,6 +117,7 @@ func (w *world) settleRejected() {
 			}
 		}
 		w.disturbed++
+		w.uncordonForRoom()
 		w.publish()
 	}
 	for i := 0; i < rejectedSteps && w.broken == nil; i++ {
@@ -130,7 +131,7 @@ func (w *world) settleRejected() {
 		return
 	}
 	recent := slices.DeleteFunc(slices.Clone(x.writes), func(at time.Duration) bool { return at < w.now-quiet })
-	if most := mostWrites * int(quiet/time.Minute); len(recent) > most && !w.takesTurns() {
+	if most := mostWrites * int(quiet/time.Minute); len(recent) > most {
 		w.fail(onlyWhatNeedsIt, "%s is rejected with %d: there were %d writes in %s, want at most %d", x, x.code, len(recent), quiet, most)
 	}
 	if wrong := w.unreached(); wrong != "" {

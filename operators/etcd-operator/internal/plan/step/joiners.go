@@ -77,14 +77,18 @@ func isEmpty(v *facts.View, j *facts.Pod) bool {
 	return v.IsCandidate(j) || (j.Answer.Waiting && v.OnVolume(j))
 }
 
-// yield tries one reason to give way after the other, on all Pods; inFavour says of whom.
+// yield deletes a Pod that gives way to the unschedulable Pod p. It tries the reasons one after the other, each on
+// all Pods. inFavour describes p. A Pod that is younger than p took its place while p was waiting, so p might not
+// fit there. It gives way only after OldPodAge: otherwise, it would be deleted again as soon as it was recreated.
 func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts.View, *facts.Pod) bool) *Step {
 	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
 	}
 	for _, gives := range givesWay {
 		for i := range v.Pods {
-			if j := &v.Pods[i]; j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && gives(v, j) {
+			j := &v.Pods[i]
+			isRecent := j.Created.After(p.Created) && v.Now.Sub(j.ExistsSince()) < facts.OldPodAge
+			if j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && !isRecent && gives(v, j) {
 				s := Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable %s", j.Name, inFavour))
 				if s = Try(v, s); s != nil {
 					return s
