@@ -257,3 +257,62 @@ func TestACompromisedOperatorAndObjectsOfOthers(t *testing.T) {
 func claimSpec() map[string]any {
 	return map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}}}
 }
+
+// TestAListOfImages checks that an installer can restrict the images that an operator's account runs, with the
+// entries image=PREFIX in the list of its policy.
+func TestAListOfImages(t *testing.T) {
+	for operator, kind := range map[string]string{"etcd-operator": "Pod", "etcd-backup-operator": "Job", "etcd-restore-operator": "Pod"} {
+		t.Run(operator, func(t *testing.T) {
+			namespace, ctx := apiservertest.Namespace(t), apiservertest.Context(t)
+			c, good := asOperator(t, operator, namespace), inNamespace(namespace, made(t, operator, kind))
+			restrictImages(t, operator, namespace, "registry.example.com/")
+			images := []string{"spec"}
+			if kind == "Job" {
+				images = append(images, "template", "spec")
+			}
+			from := func(image string) *unstructured.Unstructured {
+				u := good.DeepCopy()
+				for _, list := range []string{"containers", "initContainers"} {
+					containers, _, err := unstructured.NestedSlice(u.Object, append(slices.Clone(images), list)...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i := range containers {
+						containers[i].(map[string]any)["image"] = image
+					}
+					if len(containers) > 0 {
+						u = changed(u, containers, append(slices.Clone(images), list)...)
+					}
+				}
+				return u
+			}
+			admissiontest.TakesEffect(t, c, from("attacker.example.com/x"), "runs only the images that the policy lists")
+			if err := c.Create(ctx, from("registry.example.com/etcd:v3.6.16"), client.DryRunAll); err != nil {
+				t.Errorf("a listed image: error = %v, want nil", err)
+			}
+		})
+	}
+}
+
+// restrictImages adds a copy of an operator's policy that applies in one namespace and lists one prefix of
+// images.
+func restrictImages(t *testing.T, operator, namespace, prefix string) {
+	t.Helper()
+	name := operator + "." + namespace
+	for _, u := range read(t, filepath.Join(deploy, operator, "crd/admission.yaml")) {
+		if !strings.HasPrefix(u.GetName(), operator+".") {
+			continue
+		}
+		u = changed(u, name, "metadata", "name")
+		if u.GetKind() == "ValidatingAdmissionPolicyBinding" {
+			u = changed(u, name, "spec", "policyName")
+		} else {
+			u = changed(u, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace}}, "spec", "matchConstraints", "namespaceSelector")
+			variables, _, _ := unstructured.NestedSlice(u.Object, "spec", "variables")
+			allowed := variables[0].(map[string]any)
+			allowed["expression"] = allowed["expression"].(string) + " + ['image=" + prefix + "']"
+			u = changed(u, variables, "spec", "variables")
+		}
+		apiservertest.Create(t, apiservertest.Client(t), u)
+	}
+}

@@ -73,13 +73,19 @@ func Right(group, resource string, verbs []string, names ...string) rbacv1.Polic
 func Enforced(t testing.TB, repoRoot, operator string, as client.Client, refused *unstructured.Unstructured) {
 	t.Helper()
 	Applies(t, repoRoot, []string{"-k", path.Join("deploy", operator, "crd")})
+	TakesEffect(t, as, refused, "ValidatingAdmissionPolicy")
+}
+
+// TakesEffect waits until a policy refuses an object that it must refuse, with these words.
+func TakesEffect(t testing.TB, as client.Client, refused *unstructured.Unstructured, words string) {
+	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		last = as.Create(ctx, refused.DeepCopy(), client.DryRunAll)
-		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "ValidatingAdmissionPolicy"), nil
+		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), words), nil
 	})
 	if err != nil {
-		t.Fatalf("the rules of admission of %s do not take effect: %v", operator, last)
+		t.Fatalf("the policy does not refuse the object with the words %q: %v", words, last)
 	}
 }
 
