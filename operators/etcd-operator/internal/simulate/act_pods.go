@@ -28,7 +28,8 @@ func (w *world) setBudget(seen *facts.Cluster, budget int) error {
 func (w *world) createPods(seen *facts.Observation, a action.CreatePods, n int, sent bool) (more bool, err error) {
 	pods := a.Pods
 	if n == 0 && !w.cfg.has(NoLiveNames) && !sent {
-		if !slices.EqualFunc(w.ownPods(), seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) || w.hasUnseenClaim(seen, toldMembers(seen)) {
+		isNew := slices.ContainsFunc(pods, func(p action.NewPod) bool { return p.Role != facts.Returning })
+		if !slices.EqualFunc(w.ownPods(), seen.Pods, func(a *pod, b facts.Pod) bool { return a.name == b.Name }) || (isNew && w.hasUnseenClaim(seen, toldMembers(seen))) {
 			return false, errConflict
 		}
 	}
