@@ -116,6 +116,15 @@ func TestWhatIsHiddenIsNotReplaced(t *testing.T) {
 	consent := toS3(endpoints, s.place(t, "there"))
 	consent.OverwriteAlways = true
 	mustSave(t, consent)
+
+	lonely := toS3([]string{serve(t, &fake{content: snapshotOf(1024), isolated: true})}, s.place(t, "there"))
+	lonely.OverwriteAlways = true
+	marked := snapshotname.MarkedName("there", snapshotname.MarkNoQuorum, 5, due)
+	s.putObject(t, marked, of(7, 4))
+	mustFail(t, lonely, v1beta2.BackupReasonUnknownBackup, agent.ExitPermanent, "s3:GetObject")
+	if s.size(t, marked) != 1 {
+		t.Error("a backup without a quorum replaced another one")
+	}
 }
 
 // Of two runs that overlap, the one with the lower revision does not replace the other's.

@@ -79,10 +79,11 @@ func TestArchiveProgress(t *testing.T) {
 	}
 
 	var p archiveProgress
-	for i := range 2 * maxPending {
-		p.marked(mark(int64(i+1), i))
+	for i := range 4 * maxPending { // two marks of each revision
+		p.marked(mark(int64(i/2+1), i))
 	}
-	if len(p.pending) != maxPending || p.pending[0].Revision != 1 || p.pending[maxPending-1].Revision != 2*maxPending {
-		t.Errorf("%d marks wait, from %v to %v; want %d, with the first and the last", len(p.pending), p.pending[0], p.pending[len(p.pending)-1], maxPending)
+	if n := len(p.pending); n != maxPending || p.pending[0].Revision != 1 || p.pending[1].Revision != 2 || p.pending[n-1].Revision != 2*maxPending {
+		t.Errorf("%d marks wait, of revisions %d, %d to %d; want %d, one of each revision, with the first and the last",
+			n, p.pending[0].Revision, p.pending[1].Revision, p.pending[n-1].Revision, maxPending)
 	}
 }
