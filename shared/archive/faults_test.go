@@ -51,7 +51,7 @@ func TestAnotherHistory(t *testing.T) {
 		ahead.Revision = 100
 		for name, from := range map[string]Position{"other changes": other, "an older revision": ahead} {
 			var diverged *DivergedError
-			next, err := r.Record(t.Context(), from)
+			next, err := r.Record(etcdtest.Context(t), from)
 			if !errors.As(err, &diverged) || next != from || diverged.Revision != from.Revision || diverged.Error() == "" {
 				t.Errorf("%s: %+v, %v", name, next, err)
 			}
@@ -136,10 +136,8 @@ func TestSilentWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Conn, r.Stall = through(t, c, func(s grpc.ClientStream) grpc.ClientStream { return silent{s} }), 300*time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var stalled *StalledError
-	if _, err := r.Record(ctx, atOne); !errors.As(err, &stalled) || stalled.Newest != 2 || stalled.Error() == "" {
+	if _, err := r.Record(etcdtest.Context(t), atOne); !errors.As(err, &stalled) || stalled.Newest != 2 || stalled.Error() == "" {
 		t.Error(err)
 	}
 	r.Conn = c.ActiveConnection()
@@ -244,7 +242,7 @@ func TestHashesAcrossRestarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(etcdtest.Context(t))
 		put := r.Store
 		defer func() { r.Store = put }()
 		r.Store = func(ctx context.Context, s Segment, content *os.File) error {
@@ -296,7 +294,7 @@ func TestHashHasADeadline(t *testing.T) {
 	stop := r.start(t, atOne)
 	awaitEnd(t, r, stored, 2)
 	_, _ = stop() // what is stored counts
-	if d := <-deadline; d <= 0 || d > hashTime {
+	if d := etcdtest.Receive(t, "the request for a hash", deadline); d <= 0 || d > hashTime {
 		t.Errorf("the member has %s", d)
 	}
 }

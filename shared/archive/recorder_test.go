@@ -73,7 +73,7 @@ func (r *Recorder) start(t *testing.T, from Position) (stop func() (int64, error
 	}()
 	return func() (int64, error) {
 		cancel()
-		<-ended
+		etcdtest.Receive(t, "the recorder to end", ended)
 		return next.Revision, err
 	}
 }
@@ -151,7 +151,7 @@ func TestCompactedBeforeItWasRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compacted *CompactedError
-	if next, err := r.Record(t.Context(), atOne); next != atOne || !errors.As(err, &compacted) || *compacted != (CompactedError{Revision: 2, Compacted: 8}) {
+	if next, err := r.Record(etcdtest.Context(t), atOne); next != atOne || !errors.As(err, &compacted) || *compacted != (CompactedError{Revision: 2, Compacted: 8}) {
 		t.Errorf("%+v: %v", next, err)
 	}
 	if len(stored.content) > 0 {
@@ -164,7 +164,7 @@ func TestRecordsNoOtherCluster(t *testing.T) {
 	_, r, stored := setup(t, etcdtest.Newest())
 	r.ClusterID++
 	var foreign *ForeignError
-	if _, err := r.Record(t.Context(), atOne); !errors.As(err, &foreign) || len(stored.content) > 0 {
+	if _, err := r.Record(etcdtest.Context(t), atOne); !errors.As(err, &foreign) || len(stored.content) > 0 {
 		t.Error(err)
 	}
 }
@@ -179,7 +179,7 @@ func TestStoreRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := r.Record(t.Context(), atOne)
+	next, err := r.Record(etcdtest.Context(t), atOne)
 	if next.Revision != 1 || !errors.Is(err, refusal) {
 		t.Fatalf("%+v: %v", next, err)
 	}

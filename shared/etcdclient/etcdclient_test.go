@@ -39,11 +39,7 @@ func endpoints(members ...*etcdtest.Member) []Endpoint {
 	return es
 }
 
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
+func within(t *testing.T) context.Context { return etcdtest.Context(t) }
 
 // eventually repeats a change while etcd says wait.
 func eventually(t *testing.T, what string, change func() error) {

@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 		},
 		"joiner": {
 			reason: "existing needs no token",
-			used:   2, permit: join,
+			used:   1, permit: join,
 			want: Decision{Exec: true, Use: 3, Reason: ReasonPermitted, Flags: []string{
 				"--initial-cluster=" + aAndB, "--initial-cluster-state=existing",
 			}, Peers: []string{"http://b.c.ns.svc:2380"}},

@@ -29,11 +29,7 @@ func client(t *testing.T, m *etcdtest.Member) *clientv3.Client {
 	return c
 }
 
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
+func within(t *testing.T) context.Context { return etcdtest.Context(t) }
 
 // seed starts a cluster of one and returns its Pod, its container and a client.
 func seed(t *testing.T, version string) (*pod, *etcdtest.Process, *clientv3.Client) {

@@ -14,10 +14,11 @@ type unhurried struct {
 	hasWAL bool
 	permit *StartPermit
 	used   int64
+	podUID string
 }
 
 func (u *unhurried) Now() time.Time                     { return u.now }
-func (u *unhurried) PodUID() string                     { return "" }
+func (u *unhurried) PodUID() string                     { return u.podUID }
 func (u *unhurried) HasWAL() (bool, error)              { return u.hasWAL, nil }
 func (u *unhurried) StartPermit() (*StartPermit, error) { return u.permit, nil }
 func (u *unhurried) Used() (int64, error)               { return u.used, nil }
@@ -63,4 +64,21 @@ func TestWaitedForTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(time.Minute, 0)
+}
+
+// The operator compares all three parts of an identity, so a launcher reports all of them or none.
+func TestIdentityIsComplete(t *testing.T) {
+	for name, row := range map[string]struct {
+		clusterUID, podUID string
+		want               Identity
+	}{
+		"both uids":        {"c", "p", Identity{PodUID: "p", Member: "a", ClusterUID: "c"}},
+		"no cluster's uid": {"", "p", Identity{}},
+		"no Pod's uid":     {"c", "", Identity{}},
+	} {
+		l := New(Options{Member: Member{Name: "a"}, ClusterUID: row.clusterUID})
+		if got := l.identity(&unhurried{podUID: row.podUID}); got != row.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, row.want)
+		}
+	}
 }

@@ -91,6 +91,8 @@ func TestWhoseData(t *testing.T) {
 		"adopted, but copied": {`{"clusterUID":"cluster-2","member":"b"}`, []string{other}, "member b", "it is another member's all the same"},
 		"garbage":             {"not JSON", nil, "holds \"not JSON\"", "nobody knows whose it is"},
 		"of nobody":           {`{}`, nil, "holds \"{}\"", "nobody knows whose it is"},
+		"of no member":        {`{"clusterUID":"cluster-1"}`, nil, "holds", "the mark is damaged"},
+		"of no cluster":       {`{"member":"a"}`, nil, "holds", "the mark is damaged"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -48,6 +48,10 @@ func TestTurn(t *testing.T) {
 					t.Fatalf("step %d waits for %q, want %q", i, got, s.want)
 				}
 			}
+			h.urls = nil
+			if got := tn.missing(t.Context(), Decision{Use: 2, After: []string{"d"}}, h); got != "d" {
+				t.Errorf("the next permit waits for %q, want d: its wait starts again", got)
+			}
 		})
 	}
 }

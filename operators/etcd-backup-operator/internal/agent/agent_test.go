@@ -77,6 +77,10 @@ func carry(ctx context.Context, t *testing.T, tk task.Task, l *logs) (int, task.
 	return carryRaw(ctx, t, string(env), l)
 }
 
+// longestRun is how long an agent can run before its test fails, with the reason and the log. It leaves time for
+// a busy machine.
+const longestRun = 3 * time.Minute
+
 func carryRaw(ctx context.Context, t *testing.T, env string, l *logs, args ...string) (int, task.Result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result")
@@ -85,6 +89,8 @@ func carryRaw(ctx context.Context, t *testing.T, env string, l *logs, args ...st
 	if l == nil {
 		l = &logs{}
 	}
+	ctx, cancel := context.WithTimeout(ctx, longestRun)
+	defer cancel()
 	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), quickLimits, args)
 	content, err := os.ReadFile(file)
 	if err != nil {

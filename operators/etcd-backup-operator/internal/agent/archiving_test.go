@@ -57,7 +57,7 @@ func startArchiver(t *testing.T, tk task.Task) *archiving {
 		}
 		stopped = true
 		cancel()
-		if err := <-ended; explain(context.Background(), err).ExitCode() != agent.ExitRetry {
+		if err := etcdtest.Receive(t, "the archiver to end", ended); explain(context.Background(), err).ExitCode() != agent.ExitRetry {
 			t.Errorf("the archiver ended: %v", err)
 		}
 		if left, err := filepath.Glob(filepath.Join(limits.archiveDir, "*")); err != nil || len(left) > 0 {

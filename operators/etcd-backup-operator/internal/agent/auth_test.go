@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +93,7 @@ func TestAMemberThatCannotAuthenticateIsPassedOver(t *testing.T) {
 	lonely.processes[1].Kill()
 	tk := toPVC([]string{lonely.endpoints()[0], c.endpoints()[0]}, t.TempDir(), "file")
 	tk.AuthDir, tk.Cluster, tk.OwnAuth = mounted(t, map[string]string{"password": "secret"}), "example", true
-	if code, result := carry(context.Background(), t, tk, nil); code != agent.ExitDone {
+	if code, result := carry(t.Context(), t, tk, nil); code != agent.ExitDone {
 		t.Errorf("exit code %d: %+v", code, result.Failure)
 	}
 }

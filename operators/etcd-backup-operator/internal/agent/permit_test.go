@@ -60,6 +60,7 @@ func TestWhatMayBeReplaced(t *testing.T) {
 		"nothing told, with consent":   {there: map[string]string{}, always: true},
 		"one that is marked":           {there: withMark(of(7, 4)), refused: v1beta2.BackupReasonUnknownBackup, words: "overwritePolicy"},
 		"its own, stored once already": {there: with(of(7, 5), metaUID, "0123-uid")},
+		"its own, a higher revision":   {there: with(of(7, 308), metaUID, "0123-uid"), refused: v1beta2.BackupReasonNewerBackup, words: "308"},
 	} {
 		for _, repeated := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, repeated %t", name, repeated), func(t *testing.T) {
@@ -115,6 +116,15 @@ func TestWhatIsHiddenIsNotReplaced(t *testing.T) {
 	consent := toS3(endpoints, s.place(t, "there"))
 	consent.OverwriteAlways = true
 	mustSave(t, consent)
+
+	lonely := toS3([]string{serve(t, &fake{content: snapshotOf(1024), isolated: true})}, s.place(t, "there"))
+	lonely.OverwriteAlways = true
+	marked := snapshotname.MarkedName("there", snapshotname.MarkNoQuorum, 5, due)
+	s.putObject(t, marked, of(7, 4))
+	mustFail(t, lonely, v1beta2.BackupReasonUnknownBackup, agent.ExitPermanent, "s3:GetObject")
+	if s.size(t, marked) != 1 {
+		t.Error("a backup without a quorum replaced another one")
+	}
 }
 
 // Of two runs that overlap, the one with the lower revision does not replace the other's.

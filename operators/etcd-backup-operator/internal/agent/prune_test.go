@@ -60,3 +60,37 @@ func TestRetentionContinues(t *testing.T) {
 		t.Errorf("%d are left, want the three newest: %v", len(left), left)
 	}
 }
+
+// lookable is a destination of which only what look returns matters.
+type lookable struct {
+	destination
+	there map[string]found
+}
+
+func (l lookable) look(_ context.Context, name string) (found, error) { return l.there[name], nil }
+
+// Retention counts each snapshot that exists, also one that these credentials cannot read.
+func TestLookAll(t *testing.T) {
+	to := lookable{there: map[string]found{
+		"own":     {there: true, metadata: map[string]string{metaBackup: "ns/own"}},
+		"another": {there: true, metadata: map[string]string{metaBackup: "ns/another"}},
+		"hidden":  {hidden: true},
+	}}
+	var suspects []snapshotname.Snapshot
+	for _, name := range []string{"own", "another", "hidden", "gone"} {
+		suspects = append(suspects, snapshotname.Snapshot{Name: name})
+	}
+	for by, want := range map[string][]string{"": {"own", "another", "hidden"}, "ns/own": {"own"}} {
+		known, err := lookAll(t.Context(), to, suspects, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range known {
+			got = append(got, k.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("by %q: got %v, want %v", by, got, want)
+		}
+	}
+}

@@ -247,7 +247,11 @@ func (s gateStatus) Apply(ctx context.Context, o runtime.ApplyConfiguration, opt
 		return s.SubResourceWriter.Apply(ctx, o, opts...)
 	}
 	if s.applies.Add(1) == 1 {
-		<-s.open
+		select {
+		case <-s.open:
+		case <-ctx.Done(): // the test fails without the second apply
+			return ctx.Err()
+		}
 	}
 	s.once.Do(func() { close(s.open) })
 	return s.SubResourceWriter.Apply(ctx, o, opts...)

@@ -192,7 +192,15 @@ func TestReportOfAFence(t *testing.T) {
 // The seed is the Pod that was handed over, by uid, and the EtcdCluster's. It is alone there.
 func TestTheSeedIsReadLive(t *testing.T) {
 	b := newBench(t)
-	obs := b.make(action.NewPod{Name: "x-s", Role: facts.Joiner}, action.NewPod{Name: "x-other", Role: facts.Joiner})
+	obs := b.make(action.NewPod{Name: "x-s", Role: facts.Joiner}, action.NewPod{Name: "x-other", Role: facts.Joiner}, action.NewPod{Name: "x-going", Role: facts.Joiner})
+	terminate := func(name string) {
+		t.Helper()
+		apiservertest.Bind(t, b.client, b.pod(name), "node")
+		if err := b.client.Delete(apiservertest.Context(t), b.pod(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	terminate("x-going") // it must not hold up the adoption
 	adopt := action.AdoptSeed{Restore: "r1", Name: "x-s", UID: podIn(obs, "x-s").UID, ClusterID: 0xc2}
 	another := adopt
 	another.UID = "other"
@@ -203,6 +211,14 @@ func TestTheSeedIsReadLive(t *testing.T) {
 
 	wantStale(t, "a Pod that might serve beside it", b.act(obs, adopt))
 	foreign := b.pod("x-other")
+	foreign.Annotations[v1beta2.AnnotationRestore] = "r0"
+	if err := b.client.Update(apiservertest.Context(t), foreign); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.act(obs, adopt); err != nil {
+		t.Errorf("beside the seed of another EtcdRestore: %v", err)
+	}
+	delete(foreign.Annotations, v1beta2.AnnotationRestore)
 	foreign.OwnerReferences = nil
 	if err := b.client.Update(apiservertest.Context(t), foreign); err != nil {
 		t.Fatal(err)
@@ -210,11 +226,8 @@ func TestTheSeedIsReadLive(t *testing.T) {
 	if err := b.act(obs, adopt); err != nil {
 		t.Error(err)
 	}
-	wantStale(t, "a Pod that is not the EtcdCluster's", b.act(obs, action.AdoptSeed{Restore: "r1", Name: "x-other", UID: podIn(obs, "x-other").UID}))
 
-	apiservertest.Bind(t, b.client, b.pod("x-s"), "node")
-	if err := b.client.Delete(apiservertest.Context(t), b.pod("x-s")); err != nil {
-		t.Fatal(err)
-	}
+	terminate("x-s")
 	wantStale(t, "a Pod that is being deleted", b.act(obs, adopt))
+	wantStale(t, "a Pod that is not the EtcdCluster's", b.act(obs, action.AdoptSeed{Restore: "r1", Name: "x-other", UID: podIn(obs, "x-other").UID}))
 }

@@ -29,7 +29,7 @@ func TestAnnotationRoundTrips(t *testing.T) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
 	type written struct {
 		Restarts    int
-		Since       time.Time
+		Since, Role time.Time
 		Before      int64
 		IsDone      bool
 		Image, Runs int
@@ -46,12 +46,13 @@ func TestAnnotationRoundTrips(t *testing.T) {
 			v1beta2.AnnotationProven:       observe.Proven(&image),
 			v1beta2.AnnotationChangedFrom:  observe.ChangedFrom(p, images[w.Runs].Version),
 			v1beta2.AnnotationDefragmented: member.DefragmentedMark(w.Since, w.Before, w.IsDone),
+			v1beta2.AnnotationRoleSince:    observe.RoleSince(w.Role),
 		}
 		read := observe.PodOf(c, p)
 		if want := image.Repository + ":v" + image.Version; read.ProvenImage != want || read.From != images[w.Runs].Version {
 			return w, fmt.Errorf("image %q and version %q, want %q and %q", read.ProvenImage, read.From, want, images[w.Runs].Version)
 		}
-		w.Restarts, w.Since, w.Before, w.IsDone = read.ProvenRestarts, read.Defragmented.Since, read.Defragmented.Before, read.Defragmented.Done
+		w.Restarts, w.Role, w.Since, w.Before, w.IsDone = read.ProvenRestarts, read.RoleSince, read.Defragmented.Since, read.Defragmented.Before, read.Defragmented.Done
 		return w, nil
 	}, func(w *written) {
 		w.Image, w.Runs = (w.Image%3+3)%3, (w.Runs%3+3)%3

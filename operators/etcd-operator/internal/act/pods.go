@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	patches "github.com/evanphx/json-patch/v5"
 	"gomodules.xyz/jsonpatch/v2"
@@ -267,7 +266,7 @@ func (a *Actor) setRole(ctx context.Context, c *v1beta2.EtcdCluster, obs *facts.
 	}
 	ops := []jsonpatch.Operation{
 		op("replace", rolePath, string(r.Role)),
-		annotation(v1beta2.AnnotationRoleSince, obs.Now.UTC().Format(time.RFC3339Nano)),
+		annotation(v1beta2.AnnotationRoleSince, observe.RoleSince(obs.Now)),
 	}
 	if r.Role == facts.Voter { // a voter serves
 		ops = append(ops, annotation(v1beta2.AnnotationProven, observe.Proven(seen)))

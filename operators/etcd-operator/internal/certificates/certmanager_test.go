@@ -14,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 )
 
 // certificateDefinition is cert-manager's, as far as the operator sees it.
@@ -187,7 +188,7 @@ func TestTwoOperators(t *testing.T) {
 		ended <- err
 	}()
 	mine, err := b.keeper.Keep(ctx, b.cluster.DeepCopy())
-	if err := <-ended; err != nil {
+	if err := etcdtest.Receive(t, "the other operator", ended); err != nil {
 		t.Fatal(err)
 	}
 	if err != nil {

@@ -228,7 +228,7 @@ func TestAlteredData(t *testing.T) {
 		altered <- err
 		return err
 	})
-	if err := <-altered; err != nil {
+	if err := etcdtest.Receive(t, "the container to be killed", altered); err != nil {
 		t.Fatal(err)
 	}
 	b.untilHealthy(c, 3)

@@ -248,7 +248,7 @@ func TestALauncherAnswers(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 			stop()
-			if err := <-ended; err != nil {
+			if err := etcdtest.Receive(t, "the launcher to end", ended); err != nil {
 				t.Error(err)
 			}
 		})

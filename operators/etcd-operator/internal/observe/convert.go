@@ -91,7 +91,7 @@ func podOf(p *corev1.Pod) facts.Pod {
 	readExits(p, &out)
 	out.ProvenRestarts, out.ProvenImage = proven(p)
 	// What can't be read is long ago.
-	out.RoleSince, _ = time.Parse(time.RFC3339, p.Annotations[v1beta2.AnnotationRoleSince])
+	out.RoleSince, _ = time.Parse(roleSinceLayout, p.Annotations[v1beta2.AnnotationRoleSince])
 	for _, c := range p.Status.Conditions {
 		switch {
 		case c.Type != corev1.PodReady:
@@ -191,6 +191,12 @@ func readExits(p *corev1.Pod, out *facts.Pod) {
 func Proven(p *facts.Pod) string {
 	return fmt.Sprintf("%d %s:v%s", p.Restarts, p.Repository, p.Version)
 }
+
+// roleSinceLayout is the format of the annotation role-since. It can be parsed without a fraction as well.
+const roleSinceLayout = time.RFC3339Nano
+
+// RoleSince returns the value of the annotation that records when a Pod got its role.
+func RoleSince(at time.Time) string { return at.UTC().Format(roleSinceLayout) }
 
 // proven reads that; what can't be read is none.
 func proven(p *corev1.Pod) (restarts int, image string) {

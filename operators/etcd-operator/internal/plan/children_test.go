@@ -75,15 +75,19 @@ func TestRejectedChildren(t *testing.T) {
 		},
 		"a member is restarted while another owner has a budget with its name": {
 			reason: "the operator does not change that budget", do: restart, because: "UpgradingMember",
-			seen: func() *world {
-				w := upgrades().rejectedChild(ApplyBudget, "x")
-				w.o.ForeignBudget = "PodDisruptionBudget x"
-				return w
-			}(),
+			seen: unbudgeted(upgrades().rejectedChild(ApplyBudget, "x")),
 		},
 		"no learner is promoted without a budget": {
 			reason: "S6: the quorum grows, but the budget still allows evictions for the old one", because: "WaitingForMember",
 			seen: healthy(3).size(4).learner("d").rejectedChild(ApplyBudget, "x"),
+		},
+		"a learner is promoted if no budget is wanted": {
+			reason: "the spec asks for no budget", do: promoteOf("d"), because: "MemberPromoted",
+			seen: healthy(3).size(4).learner("d").rejectedChild(ApplyBudget, "x").cluster(func(c *Cluster) { c.DisruptionBudget = false }),
+		},
+		"a learner is promoted while another owner has a budget with its name": {
+			reason: "the operator does not change that budget", do: promoteOf("d"), because: "MemberPromoted",
+			seen: unbudgeted(healthy(3).size(4).learner("d").rejectedChild(ApplyBudget, "x")),
 		},
 		"without a quorum": {
 			reason: "what is waited for already is said", seen: healthy(3).volumes().noQuorum().rejectedChild(ApplyService, "x"), because: "NoQuorum",
@@ -146,6 +150,18 @@ func TestAChildThatIsRefusedIsSaid(t *testing.T) {
 	}
 }
 
+// While children are not applied, the status reports no rejection of them: it would never end.
+func TestChildrenThatAreNotApplied(t *testing.T) {
+	w := healthy(3).rejectedChild(ApplyService, "x").cluster(func(c *Cluster) { c.Paused = true })
+	d := decided(w.seen())
+	if len(d.ChildrenHeldBack) > 0 {
+		t.Errorf("%v are held back, want none", d.ChildrenHeldBack)
+	}
+	if got := message(d.Status, v1beta2.ConditionDegraded); strings.Contains(got, quotaWords) {
+		t.Errorf("Degraded says %q, want nothing about the Service", got)
+	}
+}
+
 // The status does not tell of a budget that could not be made.
 func TestABudgetThatIsRefusedIsNotReported(t *testing.T) {
 	w := healthy(3).cluster(func(c *Cluster) { c.LastStatus.MinAvailable = 1 })
@@ -174,6 +190,7 @@ func TestAcceptChildren(t *testing.T) {
 	}{
 		"all":                 {reason: "the rejections of accepted children are forgotten", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2},
 		"of an action":        {reason: "the action was not tried", known: of(pod), budget: 2, want: 1},
+		"budget is kept":      {reason: "its deletion was not tried", known: of(DeleteBudget), budget: KeepBudget, want: 1},
 		"no budget":           {reason: "the budget was not tried", known: of(ApplyService, ApplyBudget), budget: KeepBudget, want: 1},
 		"a rejected Service":  {reason: "the budget was accepted", known: of(ApplyService, ApplyBudget), budget: 2, but: of(ApplyService), want: 1},
 		"labels are rejected": {reason: "everything else was accepted", known: of(ApplyService, ApplyBudget, LabelMembers), budget: 2, but: of(LabelMembers), want: 1},

@@ -139,6 +139,18 @@ func TestARefusalSilencesNoOtherRule(t *testing.T) {
 			reason: "the Pod is not a member", do: setRole("b", Restarting), because: "UpgradingMember",
 			seen: upgrading("3.7.3").joiner("d").role("d", Leaving).rejectedEffect(RejectionOf(DeletePod{}, "d")),
 		},
+		"a leftover Pod that is being deleted is waited for, although its deletion was rejected before": {
+			reason: "a later try was accepted", because: "DeletingPod",
+			seen: upgrading("3.7.3").joiner("d").role("d", Leaving).deleting("d").rejectedEffect(RejectionOf(DeletePod{}, "d")),
+		},
+		"a member whose image can't be changed serves clients": {
+			reason: "clients reach the member until the next try", do: setRole("b", Voter), because: "SettingRoles",
+			seen: upgrading("3.7.3").aside("b").rejectedEffect(RejectionOf(ChangeImage{}, "b")),
+		},
+		"a member whose Pod can't be deleted for a restart serves clients": {
+			reason: "clients reach the member until the next try", do: setRole("b", Voter), because: "SettingRoles",
+			seen: upgrading("3.7.3").aside("b").rejectedEffect(RejectionOf(RecreatePod{}, "b")),
+		},
 		"a new member follows, though one for the old template can't be deleted": {
 			reason: "the lost member is replaced", do: create(joiners(1)...), because: "CreatingMembers",
 			seen: healthy(3).dead("c").joiner("d").template("d", "old").rejectedEffect(RejectionOf(DeletePod{}, "d")),
@@ -195,6 +207,14 @@ func TestARefusalIsSaid(t *testing.T) {
 	}
 }
 
+// A member that waits for its Pod shows why the API server rejects it.
+func TestARejectedReturnIsSaid(t *testing.T) {
+	d := decided(healthy(3).volumes().gone("b").rejected(Returning, "b").seen())
+	if want := "b: its Pod is missing and cannot be created: " + quotaWords; !strings.Contains(d.Message, want) {
+		t.Errorf("got %q, want %q in it", d.Message, want)
+	}
+}
+
 // Tries become rare, and what is remembered is bounded.
 func TestReject(t *testing.T) {
 	r := RejectedPod(NewPod{Name: "r", Role: Joiner}, false)
@@ -231,8 +251,12 @@ func TestReject(t *testing.T) {
 	for i := range 100 {
 		all, _ = Reject(all, RejectedPod(NewPod{Name: strings.Repeat("x", i), Role: Returning}, false), at)
 	}
-	if len(all) != maxRejections {
-		t.Errorf("%d are remembered, want %d", len(all), maxRejections)
+	if len(all) != maxRejections || len(all[maxRejections-1].Name) != 99 {
+		t.Errorf("%d are remembered, the last of %q; want %d, the last of the 100th", len(all), all[len(all)-1].Name, maxRejections)
+	}
+	unwritten := []Rejection{{Kind: "WriteStatus"}}
+	if left := Accept(unwritten, RecordBootstrap{}); len(left) != 1 {
+		t.Error("the status counts as written after an action, want that its rejection is still known")
 	}
 }
 

@@ -81,11 +81,17 @@ func encode(t *testing.T, tk task.Task) string {
 	return string(env)
 }
 
+// longestRun is how long an agent can run before its test fails, with the reason and the log. It leaves time for
+// a busy machine.
+const longestRun = 3 * time.Minute
+
 func carryRaw(ctx context.Context, t *testing.T, s settings, env string) (int, task.Result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result")
 	environment := map[string]string{task.Env: env, ResultFileEnv: file}
 	l := &logs{}
+	ctx, cancel := context.WithTimeout(ctx, longestRun)
+	defer cancel()
 	code := run(ctx, slog.New(slog.NewJSONHandler(l, nil)), s, func(name string) string { return environment[name] })
 	result := readResult(t, file)
 	if (result.Failure == nil) != (code == agent.ExitDone) {

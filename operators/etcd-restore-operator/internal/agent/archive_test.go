@@ -70,7 +70,7 @@ func startArchived(t *testing.T, version string) *archived {
 	}()
 	a.stop = sync.OnceValue(func() error {
 		cancel()
-		return <-ended
+		return etcdtest.Receive(t, "the recorder to end", ended)
 	})
 	t.Cleanup(func() { _ = a.stop() })
 	return a

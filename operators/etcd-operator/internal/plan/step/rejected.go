@@ -67,7 +67,7 @@ func AwaitRejected(v *facts.View) *Step {
 // are retried before an action, and the status after it. So a step that needs the status waits until the status
 // is written.
 func needsHeldBackChild(v *facts.View, s *Step) bool {
-	if s.needs == nil || SkipsChildren(v, s) {
+	if s.needs == nil {
 		return false
 	}
 	waits := false

@@ -92,7 +92,7 @@ func taskOf(t *testing.T, from, seed *etcdtest.Member) task.Task {
 func perform(t *testing.T, tk task.Task) (task.Result, error) {
 	t.Helper()
 	var r task.Result
-	err := carryOut(t.Context(), slog.New(slog.DiscardHandler), tk, &r)
+	err := carryOut(etcdtest.Context(t), slog.New(slog.DiscardHandler), tk, &r)
 	return r, err
 }
 
@@ -139,7 +139,7 @@ func TestASurvivorsSeed(t *testing.T) {
 		if len(got.Kvs) != keys || got.Header.Revision < begins {
 			t.Errorf("it has %d keys at revision %d, want %d at %d or later", len(got.Kvs), got.Header.Revision, keys, begins)
 		}
-		watch := <-c.Watch(t.Context(), "key-0", clientv3.WithRev(int64(keys)))
+		watch := <-c.Watch(etcdtest.Context(t), "key-0", clientv3.WithRev(int64(keys)))
 		if !errors.Is(watch.Err(), rpctypes.ErrCompacted) {
 			t.Errorf("a watcher of before is told %v, want that it was compacted", watch.Err())
 		}

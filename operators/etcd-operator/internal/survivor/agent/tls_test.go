@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -148,7 +147,7 @@ func TestASurvivorThatIsNotTrusted(t *testing.T) {
 			seed := etcdtest.NewMember(t, etcdtest.Newest(), "seed")
 			tk := s.task(t, seed)
 			r.change(&tk)
-			err := carryOut(context.Background(), slog.New(slog.DiscardHandler), tk, &task.Result{})
+			err := carryOut(etcdtest.Context(t), slog.New(slog.DiscardHandler), tk, &task.Result{})
 			var known *runner.Error
 			if !errors.As(err, &known) || known.Permanent || known.Reason != r.want {
 				t.Errorf("%s: got %v, want %s, which may pass", r.reason, err, r.want)
