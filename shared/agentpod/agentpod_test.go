@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/manifesttest"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // The operators' own golden manifests show what is built and read here in full. These
@@ -209,7 +210,7 @@ func TestReport(t *testing.T) {
 	}
 	for label, tc := range cases {
 		t.Run(label, func(t *testing.T) {
-			got := reading.Observe(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}}, tc.pods, at(3).Time)
+			got := reading.Observe(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}}, tc.pods, &sighting.Look{Now: at(3).Time})
 			if diff := cmp.Diff(tc.want, got.Result); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -226,7 +227,7 @@ func TestExitCodeIsTold(t *testing.T) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
 			Terminated: &corev1.ContainerStateTerminated{ExitCode: code},
 		}}}
-		got := reading.Observe(j, []corev1.Pod{p}, time.Unix(1000, 0))
+		got := reading.Observe(j, []corev1.Pod{p}, &sighting.Look{Now: time.Unix(1000, 0)})
 		if got.Reason != "PodFailurePolicy" || got.Message != want {
 			t.Errorf("exit code %d: got %s: %s, want %s", code, got.Reason, got.Message, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 const (
@@ -41,21 +42,21 @@ type Hang struct {
 }
 
 // hang is that of a Job that runs, with its Pods from the newest to the oldest.
-func hang(j *batchv1.Job, newest []corev1.Pod) Hang {
+func hang(j *batchv1.Job, newest []corev1.Pod, look *sighting.Look) Hang {
 	var h Hang
 	switch pod := unfinished(newest); {
 	case pod != nil:
-		h = podHang(pod)
+		h = podHang(pod, look)
 	case j.DeletionTimestamp != nil:
-		h = Hang{Deadline: j.DeletionTimestamp.Add(hangGrace), Reason: ReasonJobNotDeleted, Message: fmt.Sprintf(
+		h = Hang{Deadline: look.Since(j.UID, "deleted", j.DeletionTimestamp.Time).Add(hangGrace), Reason: ReasonJobNotDeleted, Message: fmt.Sprintf(
 			"the Job %s is terminating since %s although none of its Pods runs: check its finalizers %v", j.Name, conditiontext.Time(j.DeletionTimestamp.Time), j.Finalizers)}
 	case evictions(newest) > backoffLimit:
 		// The Job counts none that a node's want of a resource has caused.
 		if f := eviction(&newest[0]); f != nil {
-			return Hang{Deadline: newest[0].CreationTimestamp.Time, Reason: f.Reason, Message: f.Message}
+			return Hang{Deadline: look.Since(newest[0].UID, "exists", newest[0].CreationTimestamp.Time), Reason: f.Reason, Message: f.Message}
 		}
 	}
-	end := timeUp(j)
+	end := timeUp(j, look)
 	if end.IsZero() || (!h.Deadline.IsZero() && h.Deadline.Before(end)) {
 		return h
 	}
@@ -64,9 +65,10 @@ func hang(j *batchv1.Job, newest []corev1.Pod) Hang {
 }
 
 // podHang is that of the Pod that a Job waits for.
-func podHang(pod *corev1.Pod) Hang {
+func podHang(pod *corev1.Pod, look *sighting.Look) Hang {
 	if at := pod.DeletionTimestamp; at != nil {
-		return Hang{Deadline: at.Add(hangGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
+		grace := DeletionGrace(pod)
+		return Hang{Deadline: look.Since(pod.UID, "deleted", at.Add(-grace)).Add(grace + hangGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
 			"the Pod %s is still terminating, and its grace period ended at %s: its node %s is probably lost; repair the node, or delete it from Kubernetes",
 			pod.Name, conditiontext.Time(at.Time), pod.Spec.NodeName)}
 	}
@@ -79,14 +81,23 @@ func podHang(pod *corev1.Pod) Hang {
 	if ready.Status != corev1.ConditionFalse || ready.Reason != "" || containers.Status != corev1.ConditionTrue {
 		return Hang{}
 	}
-	return Hang{Deadline: ready.LastTransitionTime.Add(unreachableGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
+	return Hang{Deadline: look.Since(pod.UID, "unreachable", ready.LastTransitionTime.Time).Add(unreachableGrace), Reason: ReasonNodeLost, Message: fmt.Sprintf(
 		"the node %s of Pod %s has not reported since %s, and the Pod tolerates that: repair the node, or delete it from Kubernetes",
 		pod.Spec.NodeName, pod.Name, conditiontext.Time(ready.LastTransitionTime.Time))}
 }
 
+// DeletionGrace is the grace period of a Pod that is being deleted. Its deletion timestamp is that much later than the
+// request to delete it.
+func DeletionGrace(pod *corev1.Pod) time.Duration {
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		return time.Duration(*grace) * time.Second
+	}
+	return 0
+}
+
 // timeUp is when a Job has run out of time, with what it may then take to be stopped;
 // zero if its time is not bounded. A Pod that does not go is told of before.
-func timeUp(j *batchv1.Job) time.Time {
+func timeUp(j *batchv1.Job, look *sighting.Look) time.Time {
 	if j.Spec.ActiveDeadlineSeconds == nil {
 		return time.Time{}
 	}
@@ -95,7 +106,7 @@ func timeUp(j *batchv1.Job) time.Time {
 		start = *j.Status.StartTime
 	}
 	grace := 2*hangGrace + terminationGracePeriodSeconds*time.Second
-	return start.Add(time.Duration(*j.Spec.ActiveDeadlineSeconds)*time.Second + grace)
+	return look.Since(j.UID, "started", start.Time).Add(time.Duration(*j.Spec.ActiveDeadlineSeconds)*time.Second + grace)
 }
 
 // unfinished is the Pod that a Job waits for: the newest that has not ended, rather one
@@ -121,18 +132,18 @@ func isFinished(pod *corev1.Pod) bool {
 
 // idle is since when no Pod of a Job runs: none was created, the newest has not started,
 // or it has ended and no other was created; zero while one runs or is terminating.
-func (r *Reading[R]) idle(j *batchv1.Job, newest []corev1.Pod) time.Time {
+func (r *Reading[R]) idle(j *batchv1.Job, newest []corev1.Pod, look *sighting.Look) time.Time {
 	if pod := unfinished(newest); pod != nil {
 		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
-			return pod.CreationTimestamp.Time
+			return look.Since(pod.UID, "exists", pod.CreationTimestamp.Time)
 		}
 		return time.Time{}
 	}
 	if len(newest) == 0 {
-		return j.CreationTimestamp.Time
+		return look.Since(j.UID, "exists", j.CreationTimestamp.Time)
 	}
 	if t := r.terminated(&newest[0]); t != nil && !t.FinishedAt.IsZero() {
-		return t.FinishedAt.Time
+		return look.Since(newest[0].UID, "finished", t.FinishedAt.Time)
 	}
-	return newest[0].CreationTimestamp.Time
+	return look.Since(newest[0].UID, "exists", newest[0].CreationTimestamp.Time)
 }

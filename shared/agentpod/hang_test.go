@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // Kubernetes waits for ever for a Pod on a lost node, and for a Job that does not go:
@@ -130,7 +132,7 @@ func TestHang(t *testing.T) {
 			if r.job != nil {
 				r.job(j)
 			}
-			got := reading.Observe(j, r.pods, at(3).Time)
+			got := reading.Observe(j, r.pods, &sighting.Look{Now: at(3).Time})
 			if seconds(got.Hang.Deadline) != r.deadline || got.Hang.Reason != r.why || !strings.Contains(got.Hang.Message, r.says) {
 				t.Errorf("%s: it hangs from %d on: %s: %s; want %d: %s: …%s…", r.reason, seconds(got.Hang.Deadline), got.Hang.Reason, got.Hang.Message, r.deadline, r.why, r.says)
 			}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // Reading says how the Jobs of one agent are read, whose results are of type R.
@@ -26,8 +27,11 @@ type Reading[R any] struct {
 
 // State is what a Job and its Pods tell.
 type State[R any] struct {
-	// Finished is when the Job had completed or failed; zero while it runs.
+	// Finished is when the operator first saw that the Job had completed or failed; zero while it runs.
 	Finished time.Time
+	// Witnessed is when the operator first saw a report or the end of a Job that it had seen before without one; zero
+	// if there is neither, or if the first look already showed it.
+	Witnessed time.Time
 	// Failed is true of one that failed; Reason and Message say why, if Result does
 	// not.
 	Failed          bool
@@ -46,8 +50,8 @@ type State[R any] struct {
 	Idle time.Time
 }
 
-// Observe reads a Job and those Pods that it controls, at the moment now.
-func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) State[R] {
+// Observe reads a Job and the Pods that it controls. States that another machine dates count from the first look.
+func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) State[R] {
 	pods = newestFirst(pods)
 	seen := State[R]{Result: r.report(pods)}
 	running := true
@@ -55,17 +59,22 @@ func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) S
 		if c.Status != corev1.ConditionTrue || (c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed) {
 			continue
 		}
-		running, seen.Finished = false, c.LastTransitionTime.Time
+		running, seen.Finished = false, look.Since(j.UID, "finished", c.LastTransitionTime.Time)
 		seen.Failed = c.Type == batchv1.JobFailed
 		if seen.Failed {
 			seen.Reason, seen.Message = r.failure(&c, pods)
 		}
 	}
 	if running {
-		seen.Hang, seen.Idle = hang(j, pods), r.idle(j, pods)
+		seen.Hang, seen.Idle = hang(j, pods, look), r.idle(j, pods, look)
 	}
 	if running && j.DeletionTimestamp == nil {
-		seen.Waiting, seen.RequeueAfter = r.waiting(j, pods, now)
+		seen.Waiting, seen.RequeueAfter = r.waiting(j, pods, look)
+	}
+	if first := look.Since(j.UID, "exists", j.CreationTimestamp.Time); !running || seen.Result != nil {
+		if ended := look.Since(j.UID, "reported", j.CreationTimestamp.Time); first.Before(ended) {
+			seen.Witnessed = ended
+		}
 	}
 	return seen
 }
@@ -123,10 +132,10 @@ func (r *Reading[R]) failure(c *batchv1.JobCondition, newest []corev1.Pod) (reas
 	return c.Reason, c.Message
 }
 
-func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, now time.Time) (why string, requeueAfter time.Duration) {
+func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, look *sighting.Look) (why string, requeueAfter time.Duration) {
 	if len(newest) == 0 {
-		return slow(j.CreationTimestamp, now, fmt.Sprintf(
+		return slow(look, look.Since(j.UID, "exists", j.CreationTimestamp.Time), fmt.Sprintf(
 			"it has not been created: run kubectl describe job %s to see why, such as a quota or a missing ServiceAccount", j.Name))
 	}
-	return Waiting(&newest[0], now, containerInstall, r.Container)
+	return Waiting(&newest[0], look, containerInstall, r.Container)
 }

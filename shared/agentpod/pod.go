@@ -11,6 +11,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // reasonOOMKilled is the kubelet's word for a container that the kernel has stopped for
@@ -51,7 +52,7 @@ func (r *Reading[R]) Result(t *corev1.ContainerStateTerminated) *R {
 // Waiting says why a Pod that is pending does not start these of its containers; empty
 // if it starts, or if it is too early to say. requeueAfter is after how long
 // time alone makes that worth telling; 0: never.
-func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, requeueAfter time.Duration) {
+func Waiting(pod *corev1.Pod, look *sighting.Look, containers ...string) (why string, requeueAfter time.Duration) {
 	if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 		return "", 0
 	}
@@ -59,7 +60,7 @@ func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, 
 		if c != nil && c.Message != "" {
 			return c.Message, 0
 		}
-		return slow(pod.CreationTimestamp, now, "it is not scheduled yet: wait if its volume is still being provisioned, else check that kube-scheduler runs")
+		return slow(look, look.Since(pod.UID, "exists", pod.CreationTimestamp.Time), "it is not scheduled yet: wait if its volume is still being provisioned, else check that kube-scheduler runs")
 	}
 	begun := false
 	for _, name := range containers {
@@ -77,15 +78,14 @@ func Waiting(pod *corev1.Pod, now time.Time, containers ...string) (why string, 
 	}
 	needs := needs(pod)
 	if needs == "" {
-		return slow(placed(pod), now, fmt.Sprintf("its node %s is slow to start it: see kubectl describe pod %s", pod.Spec.NodeName, pod.Name))
+		return slow(look, look.Since(pod.UID, "placed", placed(pod).Time), fmt.Sprintf("its node %s is slow to start it: see kubectl describe pod %s", pod.Spec.NodeName, pod.Name))
 	}
-	return slow(placed(pod), now, fmt.Sprintf("its node %s is slow to start it: it needs %s; check that this exists", pod.Spec.NodeName, needs))
+	return slow(look, look.Since(pod.UID, "placed", placed(pod).Time), fmt.Sprintf("its node %s is slow to start it: it needs %s; check that this exists", pod.Spec.NodeName, needs))
 }
 
 // slow says why only when it is so for long.
-func slow(since metav1.Time, now time.Time, why string) (string, time.Duration) {
-	if left := since.Add(slowStart).Sub(now); left > 0 {
-		// A time from the API server is cut to seconds, and its clock is another.
+func slow(look *sighting.Look, since time.Time, why string) (string, time.Duration) {
+	if left := since.Add(slowStart).Sub(look.Now); left > 0 {
 		return "", min(left, slowStart) + time.Second
 	}
 	return why, 0

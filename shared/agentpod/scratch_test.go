@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // Scratch space is requested and bounded, by what the user says or by default.
@@ -76,7 +78,7 @@ func TestEvicted(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j"}}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
-			got := reading.Observe(job, []corev1.Pod{evicted(1, r.words)}, time.Unix(9, 0)).Result
+			got := reading.Observe(job, []corev1.Pod{evicted(1, r.words)}, &sighting.Look{Now: time.Unix(9, 0)}).Result
 			if got == nil || got.Failure == nil {
 				t.Fatalf("the result is %+v", got)
 			}
@@ -93,15 +95,15 @@ func TestEvictedAgainAndAgain(t *testing.T) {
 	const words = "The node was low on resource: ephemeral-storage. "
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j"}}
 	pods := []corev1.Pod{evicted(1, words), evicted(2, words), evicted(3, words)}
-	if h := reading.Observe(job, pods, time.Unix(9, 0)).Hang; !h.Deadline.IsZero() {
+	if h := reading.Observe(job, pods, &sighting.Look{Now: time.Unix(9, 0)}).Hang; !h.Deadline.IsZero() {
 		t.Errorf("after three it hangs: %+v", h)
 	}
 	pods = append(pods, evicted(4, words))
-	if h := reading.Observe(job, pods, time.Unix(9, 0)).Hang; h.Deadline.Unix() != 4 || h.Reason != "NodeOutOfDisk" {
+	if h := reading.Observe(job, pods, &sighting.Look{Now: time.Unix(9, 0)}).Hang; h.Deadline.Unix() != 4 || h.Reason != "NodeOutOfDisk" {
 		t.Errorf("after four the hang is %+v", h)
 	}
 	runs := corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Unix(5, 0)}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-	if h := reading.Observe(job, append(pods, runs), time.Unix(9, 0)).Hang; !h.Deadline.IsZero() {
+	if h := reading.Observe(job, append(pods, runs), &sighting.Look{Now: time.Unix(9, 0)}).Hang; !h.Deadline.IsZero() {
 		t.Errorf("while another runs it hangs: %+v", h)
 	}
 }

@@ -3,6 +3,7 @@ package launcher
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // dirty is the disk of a Pod that contains a log, as a member's launcher reads it.
@@ -15,6 +16,7 @@ type dirty struct {
 func (d dirty) HasWAL() (bool, error)  { return true, nil }
 func (d dirty) Owner() (*Owner, error) { return d.owner, nil }
 func (d dirty) Used() (int64, error)   { return d.used, nil }
+func (d dirty) Now() time.Time         { return time.Unix(1, 0) }
 
 // A new member's volume must be empty until its first permit is used: unmarked data belongs to another member.
 func TestNewMemberRefusesUnmarkedData(t *testing.T) {
@@ -39,6 +41,19 @@ func TestNewMemberRefusesUnmarkedData(t *testing.T) {
 		if err != nil || (why != "") != c.refused || c.refused && !strings.Contains(why, "already holds data of another") {
 			t.Errorf("%s (%s): refused %q, %v, want refused: %t", name, c.reason, why, err, c.refused)
 		}
+	}
+}
+
+// A seed has its permit from the start. The permit must not let etcd start on data that another member left.
+func TestPermitDoesNotStartANewMemberOnUnmarkedData(t *testing.T) {
+	o, err := ParseRun(command(true, "cluster-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(o)
+	d, _, err := l.Look(t.Context(), dirty{})
+	if err != nil || d.Exec || !d.Refuse || d.Reason != ReasonForeignData {
+		t.Errorf("got %+v, %v, want a refusal with reason %s", d, err, ReasonForeignData)
 	}
 }
 

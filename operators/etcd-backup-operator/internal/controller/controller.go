@@ -1,6 +1,7 @@
 // Package controller is the loop of etcd-backup-operator: one reconcile observes an
 // EtcdBackup with its Jobs and their Pods, plans one step, carries it out and reports
-// (packages observe, plan, act and report). It keeps nothing between reconciles but what metrics count.
+// (packages observe, plan, act and report). Between reconciles it keeps only what metrics count, and when it first saw
+// the states that other machines date.
 //
 // Reconciles are driven by watches of EtcdBackups, Jobs, Pods and EtcdClusters, and by
 // the clock where a backup is due at a time.
@@ -69,13 +70,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var b v1beta2.EtcdBackup
 	if err := r.Client.Get(ctx, req.NamespacedName, &b); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Metrics.Forget(req.NamespacedName)
+			r.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdBackup: %w", err)
 	}
 	if !operator.InScope(&b, r.ClusterWide) {
-		r.Metrics.Forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	obs, requeueAfter, err := r.observer.Observe(ctx, &b)
@@ -86,6 +87,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.Metrics.Observe(req.NamespacedName, &status, time.Since(begun))
 	r.Metrics.VerificationDue(req.NamespacedName, plan.VerificationDue(&b.Spec, &status))
 	return operator.Result(ctx, operator.Sooner(d.RequeueAfter, requeueAfter), err, act.ErrStale)
+}
+
+// forget drops what is remembered of an EtcdBackup that no longer exists or has left the operator's scope.
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.Metrics.Forget(key)
+	r.observer.Forget(key)
 }
 
 // carryOut decides, and does what was decided in the order action, status, events. It

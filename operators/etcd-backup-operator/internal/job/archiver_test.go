@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/manifesttest"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 func buildArchiver(t *testing.T, file string) *batchv1.Job {
@@ -65,15 +66,15 @@ func TestObserveArchiver(t *testing.T) {
 	gone := *pod.DeepCopy()
 	gone.DeletionTimestamp, gone.Status.PodIP = new(metav1.Now()), "10.0.0.8"
 	want := plan.Archiver{Name: j.Name, UID: "uid", Hash: "hash"}
-	got, address, _ := ObserveArchiver(j, []corev1.Pod{gone, pod}, due)
+	got, address, _ := ObserveArchiver(j, []corev1.Pod{gone, pod}, &sighting.Look{Now: due})
 	if diff := cmp.Diff(want, got); diff != "" || address != "10.0.0.7" {
 		t.Error(address, diff)
 	}
-	if _, address, _ := ObserveArchiver(j, []corev1.Pod{gone}, due); address != "" {
+	if _, address, _ := ObserveArchiver(j, []corev1.Pod{gone}, &sighting.Look{Now: due}); address != "" {
 		t.Errorf("a Pod that is deleted is asked at %s", address)
 	}
 	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-	if got, _, _ := ObserveArchiver(j, nil, due); !got.Ended {
+	if got, _, _ := ObserveArchiver(j, nil, &sighting.Look{Now: due}); !got.Ended {
 		t.Error("it has not ended")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/manifesttest"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 func buildCopier(t *testing.T, b *v1beta2.EtcdBackup) *batchv1.Job {
@@ -113,14 +114,14 @@ func TestArchiverWithCopies(t *testing.T) {
 func TestObserveCopier(t *testing.T) {
 	j := buildCopier(t, backup(t, manifesttest.Files(t, "copier")[0]))
 	j.UID = "uid"
-	seen, _ := ObserveCopier(j, nil, due)
+	seen, _ := ObserveCopier(j, nil, &sighting.Look{Now: due})
 	if seen.Name != j.Name || seen.UID != "uid" || seen.Hash != "hash" || seen.Backup != "entry" || !seen.Scheduled.Equal(due) || !seen.Running {
 		t.Errorf("it is %+v", seen)
 	}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	ended(0, `{"location": "abs://mycontainer/etcd.backup_v60"}`)(&pod)
 	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(due)}}
-	seen, _ = ObserveCopier(j, []corev1.Pod{pod}, due.Add(time.Second))
+	seen, _ = ObserveCopier(j, []corev1.Pod{pod}, &sighting.Look{Now: due.Add(time.Second)})
 	if seen.Running || seen.Result == nil || seen.Result.Location != "abs://mycontainer/etcd.backup_v60" {
 		t.Errorf("it is %+v", seen)
 	}

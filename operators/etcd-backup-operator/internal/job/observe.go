@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // reading is how the agent's report is read.
@@ -27,10 +28,10 @@ func failed(f *agent.Failure) *task.Result {
 	return &task.Result{Failure: f}
 }
 
-// Observe is what plan needs of a Job and of those Pods that it controls, at the moment
-// now. requeueAfter is after how long it changes by time alone; 0: never.
-func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, requeueAfter time.Duration) {
-	s := reading.Observe(j, pods, now)
+// Observe returns what plan needs of a Job and of the Pods that it controls. requeueAfter is after how long it
+// changes by time alone; 0: never.
+func Observe(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) (seen plan.Job, requeueAfter time.Duration) {
+	s := reading.Observe(j, pods, look)
 	return plan.Job{
 		Name:        j.Name,
 		UID:         string(j.UID),
@@ -39,6 +40,7 @@ func Observe(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, r
 		Running:     s.Finished.IsZero(),
 		Deleting:    j.DeletionTimestamp != nil,
 		Finished:    s.Finished,
+		Witnessed:   s.Witnessed,
 		Failed:      s.Failed,
 		FailReason:  s.Reason,
 		FailMessage: s.Message,
@@ -62,8 +64,8 @@ func scheduled(j *batchv1.Job) time.Time {
 
 // ObserveArchiver is what plan needs of an archiver's Job and of those Pods that it controls, but
 // for its progress. pod is the address of the Pod that runs; empty if none does.
-func ObserveArchiver(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Archiver, pod string, requeueAfter time.Duration) {
-	s := reading.Observe(j, pods, now)
+func ObserveArchiver(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) (seen plan.Archiver, pod string, requeueAfter time.Duration) {
+	s := reading.Observe(j, pods, look)
 	for i := range pods {
 		if c := agentpod.Container(&pods[i], task.Container); c != nil && c.State.Running != nil && pods[i].DeletionTimestamp == nil {
 			pod = pods[i].Status.PodIP

@@ -14,6 +14,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // at is n seconds after the Job was made.
@@ -146,7 +147,7 @@ func TestObserve(t *testing.T) {
 			if tc.deleting {
 				j.DeletionTimestamp = new(at(5))
 			}
-			got, again := Observe(j, tc.pods, at(tc.now).Time)
+			got, again := Observe(j, tc.pods, &sighting.Look{Now: at(tc.now).Time})
 			if (got.Waiting == "") != (tc.waiting == "") || !strings.Contains(got.Waiting, tc.waiting) {
 				t.Errorf("Waiting is %q, want something with %q: %s", got.Waiting, tc.waiting, tc.reason)
 			}
@@ -169,11 +170,11 @@ func TestObserveHang(t *testing.T) {
 	j := build(t, backup(t, "s3.backup.yaml"))
 	j.CreationTimestamp = at(0)
 	lost := pod(1, runs, func(p *corev1.Pod) { p.DeletionTimestamp = new(at(40)) })
-	got, _ := Observe(j, []corev1.Pod{lost}, at(50).Time)
+	got, _ := Observe(j, []corev1.Pod{lost}, &sighting.Look{Now: at(50).Time})
 	if !got.Deadline.Equal(at(160).Time) || got.HangReason != "NodeLost" || !strings.Contains(got.HangMessage, "node-1") || !got.Idle.IsZero() {
 		t.Errorf("on a lost node it is %+v", got)
 	}
-	if got, _ := Observe(j, []corev1.Pod{pod(1)}, at(50).Time); !got.Idle.Equal(at(1).Time) || !got.Deadline.IsZero() {
+	if got, _ := Observe(j, []corev1.Pod{pod(1)}, &sighting.Look{Now: at(50).Time}); !got.Idle.Equal(at(1).Time) || !got.Deadline.IsZero() {
 		t.Errorf("pending it is %+v", got)
 	}
 }
@@ -182,7 +183,7 @@ func TestObserveHang(t *testing.T) {
 func TestScheduledWithoutAnnotation(t *testing.T) {
 	j := build(t, backup(t, "s3.backup.yaml"))
 	j.Annotations, j.CreationTimestamp = nil, at(7)
-	if got, _ := Observe(j, nil, at(8).Time); !got.Scheduled.Equal(at(7).Time) {
+	if got, _ := Observe(j, nil, &sighting.Look{Now: at(8).Time}); !got.Scheduled.Equal(at(7).Time) {
 		t.Errorf("due at %s, want %s", got.Scheduled, at(7))
 	}
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // archiver observes the Job that records an archive. It is read from the API server itself, as
 // little as there is of it: its name is known.
-func (o *Observer) archiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) (requeueAfter time.Duration, err error) {
+func (o *Observer) archiver(ctx context.Context, b *v1beta2.EtcdBackup, look *sighting.Look, obs *plan.Observation) (requeueAfter time.Duration, err error) {
 	if b.Spec.ArchiveInterval() == 0 && b.Status.Archive == nil {
 		return 0, nil
 	}
@@ -37,7 +38,7 @@ func (o *Observer) archiver(ctx context.Context, b *v1beta2.EtcdBackup, obs *pla
 	if err != nil {
 		return 0, err
 	}
-	seen, pod, requeueAfter := job.ObserveArchiver(&j, pods[j.Name], obs.Now)
+	seen, pod, requeueAfter := job.ObserveArchiver(&j, pods[j.Name], look)
 	if pod != "" {
 		seen.Progress = o.askProgress(ctx, pod)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // isCopied reports whether the end of a copy is in the status.
@@ -24,7 +25,7 @@ func isCopied(b *v1beta2.EtcdBackup, entry string) bool {
 
 // copier observes the Job that copies. It is read from the API server itself, where there may be
 // one: its name is known.
-func (o *Observer) copier(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.Observation) (requeueAfter time.Duration, err error) {
+func (o *Observer) copier(ctx context.Context, b *v1beta2.EtcdBackup, look *sighting.Look, obs *plan.Observation) (requeueAfter time.Duration, err error) {
 	var j batchv1.Job
 	key := client.ObjectKey{Namespace: b.Namespace, Name: plan.CopierName(b)}
 	reader := o.Live
@@ -45,7 +46,7 @@ func (o *Observer) copier(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan.
 		}
 		// The Jobs of all copies have one name: Pods of the last one may be there for a while.
 		own := slices.DeleteFunc(pods[j.Name], func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, &j) })
-		seen, wait := job.ObserveCopier(&j, own, obs.Now)
+		seen, wait := job.ObserveCopier(&j, own, look)
 		obs.Copier, requeueAfter = &seen, wait
 		isTold := seen.Result != nil && seen.Result.Failure == nil || isCopied(b, seen.Backup)
 		if isTold || seen.Running && !plan.Hangs(&seen.Job, obs.Now) {

@@ -20,6 +20,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // Observer makes Observations.
@@ -41,12 +42,15 @@ type Observer struct {
 	Network http.RoundTripper
 	// Now is the clock.
 	Now func() time.Time
+
+	sightings sighting.Memory
 }
 
 // Observe gathers all that plan may know of one EtcdBackup. requeueAfter is after how long
 // time alone changes the observation; 0: never.
 func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan.Observation, requeueAfter time.Duration, err error) {
 	obs = plan.Observation{Now: o.Now(), Backup: b.DeepCopy(), Image: o.Image}
+	look := o.sightings.Look(client.ObjectKeyFromObject(b), obs.Now)
 	if obs.Cluster, err = o.cluster(ctx, b); err != nil {
 		return obs, 0, err
 	}
@@ -62,40 +66,44 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 		return obs, 0, err
 	}
 	jobs = append(jobs, lost...)
-	if obs.Jobs, requeueAfter, err = seen(ctx, o.Client, b, jobs, obs.Now); err != nil {
+	if obs.Jobs, requeueAfter, err = seen(ctx, o.Client, b, jobs, look); err != nil {
 		return obs, 0, err
 	}
 	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, b, jobs, obs.Now); err != nil {
+		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, b, jobs, look); err != nil {
 			return obs, 0, err
 		}
 	}
 	if err := o.verifications(ctx, b, &obs); err != nil {
 		return obs, 0, err
 	}
-	wait, err := o.archiver(ctx, b, &obs)
+	wait, err := o.archiver(ctx, b, look, &obs)
 	if err != nil {
 		return obs, 0, err
 	}
 	requeueAfter = operator.Sooner(requeueAfter, wait)
-	if wait, err = o.copier(ctx, b, &obs); err != nil {
+	if wait, err = o.copier(ctx, b, look, &obs); err != nil {
 		return obs, 0, err
 	}
 	requeueAfter = operator.Sooner(requeueAfter, wait)
 	if plan.AsksCreator(obs) {
 		obs.Creator = o.Creators.Check(ctx, obs.Now)
 	}
+	look.Keep()
 	return obs, requeueAfter, nil
 }
 
+// Forget drops what the Observer remembers of an EtcdBackup.
+func (o *Observer) Forget(key client.ObjectKey) { o.sightings.Forget(key) }
+
 // seen are Jobs with what their Pods tell, as a reader has them.
-func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs []batchv1.Job, now time.Time) (all []plan.Job, requeueAfter time.Duration, err error) {
+func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs []batchv1.Job, look *sighting.Look) (all []plan.Job, requeueAfter time.Duration, err error) {
 	pods, err := podsByJob(ctx, reader, b)
 	if err != nil {
 		return nil, 0, err
 	}
 	for i := range jobs {
-		j, wait := job.Observe(&jobs[i], pods[jobs[i].Name], now)
+		j, wait := job.Observe(&jobs[i], pods[jobs[i].Name], look)
 		all = append(all, j)
 		requeueAfter = operator.Sooner(requeueAfter, wait)
 	}

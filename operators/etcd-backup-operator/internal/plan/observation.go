@@ -55,8 +55,11 @@ type Job struct {
 	Created   time.Time
 	// Running is true until the Job is complete or has failed.
 	Running bool
-	// Finished is when the Job completed or failed; zero while Running.
+	// Finished is when the operator first saw that the Job completed or failed; zero while Running.
 	Finished time.Time
+	// Witnessed is when the operator first saw a report or the end of the Job; zero if its first look at the Job
+	// already showed it.
+	Witnessed time.Time
 	// Deleting is true once the Job has a deletion timestamp. Until it is gone its Pod
 	// may run.
 	Deleting bool

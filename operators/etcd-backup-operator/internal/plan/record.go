@@ -197,7 +197,12 @@ func hashOf(r *task.Result) *v1beta2.SnapshotHash {
 	return &v1beta2.SnapshotHash{Value: int64(r.Hash.Value), Revision: r.Hash.Revision, CompactedRevision: max(r.Hash.CompactedRevision, 0)}
 }
 
-// newRecord has the times of a run. Those of another machine's clock are at most Now.
+// maxDelay is how long ago a backup ended at most if the operator has just witnessed its end. A watch reports that
+// within seconds. It keeps the more precise time of the agent where its clock is right.
+const maxDelay = time.Minute
+
+// newRecord returns a record with the times of a run. The times of another machine's clock are at most Now. If the
+// operator has witnessed the end of the run, a slow clock does not make it look like an old one.
 func (v *view) newRecord(r *run) v1beta2.BackupRecord {
 	rec := v1beta2.BackupRecord{Name: r.Name, ScheduledTime: r.ScheduledTime.DeepCopy()}
 	finished := v.Now
@@ -214,6 +219,9 @@ func (v *view) newRecord(r *run) v1beta2.BackupRecord {
 		}
 		if j.Result != nil && !j.Result.Finished.IsZero() {
 			finished = j.Result.Finished
+		}
+		if finished.Before(j.Witnessed.Add(-maxDelay)) {
+			finished = j.Witnessed
 		}
 	}
 	rec.CompletionTime = v.past(finished)

@@ -52,14 +52,14 @@ func (a *Actor) createPods(ctx context.Context, c *v1beta2.EtcdCluster, obs *fac
 
 // createPod creates one Pod, and its claim.
 func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) error {
-	claim, err := a.claimFor(ctx, c, p)
+	claim, isFresh, err := a.claimFor(ctx, c, p)
 	if isRejection(err) {
 		return rejected(c, action.RejectedPod(p, true), err)
 	}
 	if err != nil {
 		return err
 	}
-	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role), New: p.Role == facts.Joiner}
+	o := member.Options{Name: p.Name, Version: p.Version, LauncherImage: a.LauncherImage, Role: string(p.Role), New: isNew(p, isFresh)}
 	if p.StartPermit != nil {
 		o.StartPermit = permitOf(c, *p.StartPermit)
 	}
@@ -84,6 +84,12 @@ func (a *Actor) createPod(ctx context.Context, c *v1beta2.EtcdCluster, p action.
 		return rejected(c, action.RejectedPod(p, false), fmt.Errorf("create Pod %s: %w", p.Name, err))
 	}
 	return staleIf(NameIsFree, apierrors.IsAlreadyExists, err, "create Pod "+p.Name)
+}
+
+// isNew reports whether a Pod's member has never run. Its launcher then refuses data without a mark. On a volume that
+// is not fresh, the seed might have run in an earlier Pod, without a mark if an earlier release created that Pod.
+func isNew(p action.NewPod, isFresh bool) bool {
+	return p.Role == facts.Joiner || p.Role == facts.Seed && isFresh && p.Recovery == nil
 }
 
 // samePods compares the names of the cluster's Pods, read from the API server, with the observed ones.
@@ -116,14 +122,15 @@ func (a *Actor) liveMetadata(ctx context.Context, c *v1beta2.EtcdCluster) ([]met
 	return slices.DeleteFunc(list.Items, func(p metav1.PartialObjectMetadata) bool { return !metav1.IsControlledBy(&p, c) }), nil
 }
 
-// claimFor makes the volume of a new Pod, and looks whether that of one which returns
-// is still a member's: it would start there what a restore has retired. It returns nil for a
-// Pod without a volume.
-func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) (*corev1.PersistentVolumeClaim, error) {
+// claimFor creates the PVC of a new Pod. For a Pod that returns, it checks that the PVC is still a member's, because
+// a restore might have retired it. The PVC is nil for a Pod without one. isFresh reports whether no Pod has used the
+// Pod's volume before.
+func (a *Actor) claimFor(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) (claim *corev1.PersistentVolumeClaim, isFresh bool, err error) {
 	if p.Role != facts.Returning {
 		return a.createClaim(ctx, c, p)
 	}
-	return a.membersClaim(ctx, c, p.Name)
+	claim, err = a.membersClaim(ctx, c, p.Name)
+	return claim, false, err
 }
 
 // membersClaim reads a volume live that is to be a member's.
@@ -148,36 +155,36 @@ func (a *Actor) observedClaim(ctx context.Context, c *v1beta2.EtcdCluster, name,
 	return claim, err
 }
 
-func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) (*corev1.PersistentVolumeClaim, error) {
+func (a *Actor) createClaim(ctx context.Context, c *v1beta2.EtcdCluster, p action.NewPod) (claim *corev1.PersistentVolumeClaim, isFresh bool, err error) {
 	name := p.Name
-	claim := member.NewClaim(c, name)
+	claim = member.NewClaim(c, name)
 	if claim == nil {
-		return nil, nil
+		return nil, true, nil
 	}
 	if p.Recovery != nil {
 		claim.Annotations = map[string]string{v1beta2.AnnotationSurvivorPermit: p.Recovery.Token}
 	}
 	if err := a.unchanged(ctx, c, BeforeVolume); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	err := a.Client.Create(ctx, claim)
+	err = a.Client.Create(ctx, claim)
 	if err == nil || !apierrors.IsAlreadyExists(err) {
-		return claim, wrap(err, "create volume "+name)
+		return claim, true, wrap(err, "create volume "+name)
 	}
 	// It was made by an earlier try that ended before its Pod.
 	var live corev1.PersistentVolumeClaim
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), &live); err != nil {
-		return nil, fmt.Errorf("read PVC %s: %w", name, err)
+		return nil, false, fmt.Errorf("read PVC %s: %w", name, err)
 	}
 	switch foreign := refuses(ClaimIsOurs, !member.Owns(c, &live)); {
 	case foreign && p.Role == facts.Joiner:
-		return nil, fmt.Errorf("%w: PVC %s belongs to someone else", ErrNameTaken, name)
+		return nil, false, fmt.Errorf("%w: PVC %s belongs to someone else", ErrNameTaken, name)
 	case foreign:
-		return nil, fmt.Errorf("PVC %s belongs to someone else", name)
+		return nil, false, fmt.Errorf("PVC %s belongs to someone else", name)
 	case p.Role == facts.Joiner && refuses(ClaimIsUsable, !observe.IsMembers(&live, c) || live.DeletionTimestamp != nil):
-		return nil, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrNameTaken, name)
+		return nil, false, fmt.Errorf("%w: PVC %s no longer belongs to the cluster", ErrNameTaken, name)
 	}
-	return &live, nil
+	return &live, false, nil
 }
 
 const (

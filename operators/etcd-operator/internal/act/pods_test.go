@@ -3,6 +3,7 @@ package act_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,44 @@ func TestCreatePodsWithVolumes(t *testing.T) {
 	wantStale(t, "a volume that is gone", b.act(obs, creating(action.NewPod{Name: "x-c", Role: facts.Returning})))
 	if b.exists(&corev1.PersistentVolumeClaim{}, "x-c") {
 		t.Error("a Pod that returns is for a volume that there is, and never for a new one")
+	}
+}
+
+// Only a new member's launcher refuses unmarked data: S2. On a volume that exists, an earlier release might have
+// written data without a mark.
+func TestNewMembersRefuseUnmarkedData(t *testing.T) {
+	permit := &facts.StartPermit{Attempt: 1, New: true, Members: []string{"x-a"}, Token: "token"}
+	volumes := []func(*v1beta2.EtcdCluster){withVolumes}
+	rows := map[string]struct {
+		reason string
+		spec   []func(*v1beta2.EtcdCluster)
+		claim  bool
+		pod    action.NewPod
+		isNew  bool
+	}{
+		"a joiner":                            {"it has never run", volumes, false, action.NewPod{Role: facts.Joiner}, true},
+		"a joiner on the PVC of another try":  {"its name is new, so no earlier release ran it", volumes, true, action.NewPod{Role: facts.Joiner}, true},
+		"a member that returns":               {"its data might have no mark", volumes, true, action.NewPod{Role: facts.Returning}, false},
+		"a seed on a new PVC":                 {"no cluster exists, so there is no data of it", volumes, false, action.NewPod{Role: facts.Seed, StartPermit: permit}, true},
+		"a seed on an emptyDir":               {"its volume is as new as its Pod", nil, false, action.NewPod{Role: facts.Seed, StartPermit: permit}, true},
+		"a seed on a PVC that exists":         {"its first Pod might have started etcd, and its mark might be missing", volumes, true, action.NewPod{Role: facts.Seed}, false},
+		"a seed that the cache had no PVC of": {"the PVC is found only when it is created", volumes, true, action.NewPod{Role: facts.Seed, StartPermit: permit}, false},
+		"a seed with a survivor's data": {"the launcher puts the data in place itself", volumes, false, action.NewPod{Role: facts.Seed, Recovery: &facts.Recovery{
+			Seed: "x-a", Survivor: "x-b", Token: "token", Version: "3.6.16"}}, false},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, row.spec...)
+			if row.claim {
+				apiservertest.Create(t, b.client, member.NewClaim(b.cluster, "x-a"))
+			}
+			row.pod.Name = "x-a"
+			b.make(row.pod)
+			got := slices.Contains(b.pod("x-a").Spec.Containers[0].Command, "--new-member")
+			if got != row.isNew {
+				t.Errorf("the launcher refuses unmarked data: got %t, want %t: %s", got, row.isNew, row.reason)
+			}
+		})
 	}
 }
 

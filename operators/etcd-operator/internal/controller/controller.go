@@ -35,6 +35,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/report"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 const (
@@ -82,7 +83,7 @@ type Reconciler struct {
 	// growth is how full the databases were.
 	growth growth.Keeper
 	// sightings contains the times at which the operator first saw the states that other machines date.
-	sightings sightings
+	sightings sighting.Memory
 	// rejections holds what the API server has refused of each cluster.
 	rejections rejections
 }
@@ -115,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	r.sightings.correct(req.NamespacedName, &obs)
+	correct(&r.sightings, req.NamespacedName, &obs)
 	obs.Since = r.since(req.NamespacedName)
 	obs.Growth = r.growth.Note(req.NamespacedName, &obs)
 	obs.Rejections = r.rejections.seen(&c, obs.Pods)
@@ -145,7 +146,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.refused.clear(key)
 	r.replaced.Delete(key)
 	r.growth.Forget(key)
-	r.sightings.forget(key)
+	r.sightings.Forget(key)
 	r.rejections.forget(key)
 	r.Credentials.Forget(key)
 	r.Certificates.Forget(key)

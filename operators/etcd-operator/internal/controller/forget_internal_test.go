@@ -51,15 +51,15 @@ func TestForgets(t *testing.T) {
 			o := facts.Observation{Now: now, Pods: []facts.Pod{{UID: "u", Answer: facts.Answer{Reached: true, ClusterID: 1, DBSizeInUse: 1}}}}
 			o.Cluster.ClusterID = 1
 			r.growth.Note(key, &o)
-			r.sightings.correct(key, &o)
+			correct(&r.sightings, key, &o)
 			of := &v1beta2.EtcdCluster{}
 			of.Name = "x"
 			r.rejections.set(of, []facts.Rejection{{}})
 			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := r.replaced.Load(key); ok || r.stale.all[key] != nil || len(r.sightings.all) > 0 || len(r.rejections.all) > 0 {
-				t.Errorf("kept: replaced %t, stale %v, sightings %v, rejections %v", ok, r.stale.all[key], r.sightings.all, r.rejections.all)
+			if _, ok := r.replaced.Load(key); ok || r.stale.all[key] != nil || r.sightings.Knows(key) || len(r.rejections.all) > 0 {
+				t.Errorf("kept: replaced %t, stale %v, sightings %t, rejections %v", ok, r.stale.all[key], r.sightings.Knows(key), r.rejections.all)
 			}
 			later := facts.Observation{Now: now.Add(time.Minute)}
 			if g := r.growth.Note(key, &later); g != (facts.Growth{}) {

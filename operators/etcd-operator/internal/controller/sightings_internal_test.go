@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // A time that another machine sets counts from when the operator first saw it.
@@ -51,13 +52,13 @@ func TestSightings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s sightings
+			var s sighting.Memory
 			key := client.ObjectKey{Name: "x"}
 			tc.first.UID, tc.first.Seen = "u", now
 			for _, after := range []time.Duration{0, time.Minute} {
 				o := facts.Observation{Now: at(after), Pods: []facts.Pod{tc.dated(at(tc.clock))}}
 				o.Pods[0].UID = "u"
-				s.correct(key, &o)
+				correct(&s, key, &o)
 				if diff := cmp.Diff(tc.first, o.Pods[0]); diff != "" {
 					t.Errorf("%s after the first look: %s (-want +got):\n%s", after, tc.reason, diff)
 				}
@@ -66,10 +67,10 @@ func TestSightings(t *testing.T) {
 	}
 
 	t.Run("a state that ended and began again counts again", func(t *testing.T) {
-		var s sightings
+		var s sighting.Memory
 		for i, dated := range []time.Duration{slow, slow + time.Second} {
 			o := facts.Observation{Now: at(time.Duration(i) * time.Minute), Pods: []facts.Pod{{UID: "u", NodeLostSince: at(dated)}}}
-			s.correct(client.ObjectKey{}, &o)
+			correct(&s, client.ObjectKey{}, &o)
 			if got := o.Pods[0].NodeLostSince; !got.Equal(o.Now) {
 				t.Errorf("look %d: lost since %s, want %s", i, got, o.Now)
 			}

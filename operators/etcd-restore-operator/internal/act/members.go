@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // The actions of this file are on the cluster's Pods and volumes.
@@ -54,7 +54,7 @@ func (a *Actor) stillPrepared(ctx context.Context, t *target, seed plan.Ref) err
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return staleIf(apierrors.IsNotFound, err, "read seed "+seed.Name)
 	}
-	seen, _ := build.ObservePod(t.restore, pod, time.Time{}) // how long it takes is no matter here
+	seen, _ := build.ObservePod(t.restore, pod, &sighting.Look{}) // no time matters here
 	observe.AskLauncher(ctx, a.Network, pod, &seen)
 	if refuses(Prepared, seen.UID != seed.UID || !seen.Seed || !seen.Prepared || !seen.Launched || seen.Ended != nil || !seen.Deleting.IsZero()) {
 		return fmt.Errorf("%w: seed %s is no longer ready", ErrStale, seed.Name)
@@ -236,7 +236,7 @@ func (a *Actor) noSeed(ctx context.Context, t *target) error {
 		return err
 	}
 	for i := range pods {
-		seen, _ := build.ObservePod(t.restore, &pods[i], time.Time{})
+		seen, _ := build.ObservePod(t.restore, &pods[i], &sighting.Look{})
 		if refuses(NoSeed, seen.Seed && seen.Deleting.IsZero()) {
 			return fmt.Errorf("%w: seed %s still exists", ErrStale, seen.Name)
 		}

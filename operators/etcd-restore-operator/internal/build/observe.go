@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/agentpod"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // reading is how what the agent reports is read.
@@ -26,11 +27,10 @@ var reading = agentpod.Reading[task.Result]{
 	TooLong:   "the Job exceeded its activeDeadlineSeconds, which the operator does not set: keep that field empty",
 }
 
-// ObserveJob is what plan needs of the Job that verifies, and of those Pods that it
-// controls, at the moment now. again is after how long time alone makes more of it worth
-// telling; 0: never.
-func ObserveJob(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job, again time.Duration) {
-	s := reading.Observe(j, pods, now)
+// ObserveJob returns what plan needs of the Job that verifies, and of the Pods that it controls. again is after how
+// long time alone changes it; 0: never.
+func ObserveJob(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) (seen plan.Job, again time.Duration) {
+	s := reading.Observe(j, pods, look)
 	return plan.Job{
 		Name:        j.Name,
 		UID:         string(j.UID),
@@ -47,8 +47,8 @@ func ObserveJob(j *batchv1.Job, pods []corev1.Pod, now time.Time) (seen plan.Job
 	}, s.RequeueAfter
 }
 
-// ObservePod is what plan needs of a Pod of the cluster that r restores.
-func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan.Pod, again time.Duration) {
+// ObservePod returns what plan needs of a Pod of the cluster that r restores. again is as in ObserveJob.
+func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, look *sighting.Look) (seen plan.Pod, again time.Duration) {
 	seen = plan.Pod{
 		Name:  p.Name,
 		UID:   string(p.UID),
@@ -57,7 +57,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		Ready: ready(p),
 	}
 	if p.DeletionTimestamp != nil {
-		seen.Deleting, seen.Stopped = deletionAsked(p), Stopped(p)
+		seen.Deleting, seen.Stopped = look.Since(p.UID, "deleted", p.DeletionTimestamp.Add(-agentpod.DeletionGrace(p))), Stopped(p)
 	}
 	if s := agentpod.Container(p, member.ContainerEtcd); s != nil {
 		seen.Launched = s.State.Running != nil
@@ -74,7 +74,7 @@ func ObservePod(r *v1beta2.EtcdRestore, p *corev1.Pod, now time.Time) (seen plan
 		seen.Prepared = hasSucceeded(s)
 		seen.Result, seen.Tries = reading.Result(last(s)), int(s.RestartCount)
 	}
-	seen.Waiting, again = agentpod.Waiting(p, now, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, member.ContainerEtcd)
+	seen.Waiting, again = agentpod.Waiting(p, look, member.ContainerLauncher, task.ContainerImage, task.ContainerRestore, member.ContainerEtcd)
 	return seen, again
 }
 
@@ -135,16 +135,6 @@ func Stopped(p *corev1.Pod) bool {
 
 func hasSucceeded(s *corev1.ContainerStatus) bool {
 	return s.State.Terminated != nil && s.State.Terminated.ExitCode == agent.ExitDone
-}
-
-// deletionAsked is when the deletion of a Pod was asked for: the API server notes the time
-// by which it is to be gone.
-func deletionAsked(p *corev1.Pod) time.Time {
-	asked := p.DeletionTimestamp.Time
-	if grace := p.DeletionGracePeriodSeconds; grace != nil {
-		asked = asked.Add(-time.Duration(*grace) * time.Second)
-	}
-	return asked
 }
 
 // last is how a container has ended at last; nil if it never has.

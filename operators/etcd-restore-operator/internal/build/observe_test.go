@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 var born = time.Date(2026, 1, 2, 3, 30, 0, 0, time.UTC)
@@ -84,7 +85,7 @@ func TestObserveJob(t *testing.T) {
 			pod.Status.Phase = corev1.PodPending
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at(1)}}
 			pod.Status.ContainerStatuses = tc.containers
-			got, _ := ObserveJob(j, []corev1.Pod{pod}, at(10).Time)
+			got, _ := ObserveJob(j, []corev1.Pod{pod}, &sighting.Look{Now: at(10).Time})
 			want := tc.want
 			want.Name, want.UID = j.Name, "uid"
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -99,7 +100,7 @@ func TestObserveJobOnALostNode(t *testing.T) {
 	j := job(t, restore(t, "s3.restore.yaml"))
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", CreationTimestamp: at(1), DeletionTimestamp: new(at(40))}, Spec: corev1.PodSpec{NodeName: "node-1"}}
 	pod.Status.Phase = corev1.PodRunning
-	got, _ := ObserveJob(j, []corev1.Pod{pod}, at(50).Time)
+	got, _ := ObserveJob(j, []corev1.Pod{pod}, &sighting.Look{Now: at(50).Time})
 	if !got.Deadline.Equal(at(160).Time) || got.HangReason != "NodeLost" || !strings.Contains(got.HangMessage, "node-1") {
 		t.Errorf("the Job is %+v", got)
 	}
@@ -225,7 +226,7 @@ func TestObserveSeed(t *testing.T) {
 			p.Status.Phase = corev1.PodPending
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at(1)}}
 			tc.change(p)
-			got, _ := ObservePod(r, p, at(20).Time)
+			got, _ := ObservePod(r, p, &sighting.Look{Now: at(20).Time})
 			if (got.Waiting == "") != (tc.waiting == "") || !strings.Contains(got.Waiting, tc.waiting) {
 				t.Errorf("Waiting is %q, want something with %q: %s", got.Waiting, tc.waiting, tc.reason)
 			}
@@ -246,14 +247,14 @@ func TestSeedIsThatOfTheUID(t *testing.T) {
 	p := seed(t, r, c)
 	later := r.DeepCopy()
 	later.UID = "another"
-	if seen, _ := ObservePod(later, p, born); seen.Seed || seen.Permit != plan.PermitNone {
+	if seen, _ := ObservePod(later, p, &sighting.Look{Now: born}); seen.Seed || seen.Permit != plan.PermitNone {
 		t.Errorf("the seed of an earlier restore is seen as %+v", seen)
 	}
 	other, err := member.NewPod(c, member.Options{Name: "x", Version: "3.6.16", LauncherImage: image, Role: v1beta2.RoleVoter})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, _ := ObservePod(r, other, born); seen.Seed {
+	if seen, _ := ObservePod(r, other, &sighting.Look{Now: born}); seen.Seed {
 		t.Error("a member is taken for a seed")
 	}
 }

@@ -69,13 +69,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var e v1beta2.EtcdRestore
 	if err := r.Client.Get(ctx, req.NamespacedName, &e); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Metrics.Forget(req.NamespacedName)
+			r.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("read EtcdRestore: %w", err)
 	}
 	if !operator.InScope(&e, r.ClusterWide) {
-		r.Metrics.Forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	seen, err := r.observer.Observe(ctx, &e)
@@ -85,6 +85,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	d, status, err := r.carryOut(ctx, &e, seen)
 	r.Metrics.Observe(req.NamespacedName, &status, seen.Progress, time.Since(begun))
 	return operator.Result(ctx, operator.Sooner(d.RequeueAfter, seen.RequeueAfter), err, act.ErrStale)
+}
+
+// forget drops what is remembered of an EtcdRestore that no longer exists or has left the operator's scope.
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.Metrics.Forget(key)
+	r.observer.Forget(key)
 }
 
 // carryOut decides, and does what was decided in the order action, status, events. It

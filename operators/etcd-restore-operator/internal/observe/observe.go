@@ -23,6 +23,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
+	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // ClusterIndex finds the EtcdRestores of an EtcdCluster.
@@ -49,7 +50,12 @@ type Observer struct {
 	Now func() time.Time
 	// Network reaches what runs in Pods; nil: the network there is.
 	Network http.RoundTripper
+
+	sightings sighting.Memory
 }
+
+// Forget drops what the Observer remembers of an EtcdRestore.
+func (o *Observer) Forget(key client.ObjectKey) { o.sightings.Forget(key) }
 
 // Observation is what plan may know, and where more is to be had.
 type Observation struct {
@@ -60,6 +66,8 @@ type Observation struct {
 	members []string
 	// network reaches them.
 	network http.RoundTripper
+	// look is this look at the EtcdRestore.
+	look *sighting.Look
 	// RequeueAfter is after how long time alone changes the observation; 0: never.
 	RequeueAfter time.Duration
 }
@@ -71,11 +79,13 @@ func (o *Observer) Observe(ctx context.Context, e *v1beta2.EtcdRestore) (*Observ
 		Restore:   e.DeepCopy(),
 		FreshName: member.Name(plan.ClusterName(e), member.Suffix(rand.Reader)),
 	}}
+	obs.look = o.sightings.Look(client.ObjectKeyFromObject(e), obs.Now)
 	for _, part := range []func(context.Context, *v1beta2.EtcdRestore, *Observation) error{o.references, o.others, o.job, o.memberNodes, o.pods, o.claims} {
 		if err := part(ctx, e, obs); err != nil {
 			return nil, err
 		}
 	}
+	obs.look.Keep()
 	if plan.AsksCreator(obs.Observation) {
 		obs.Creator = o.Creators.Check(ctx, o.Live)
 	}
@@ -194,7 +204,7 @@ func (o *Observer) seeJob(ctx context.Context, reader client.Reader, j *batchv1.
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, j) })
 	obs.noteAgents(pods)
-	seen, again := build.ObserveJob(j, pods, obs.Now)
+	seen, again := build.ObserveJob(j, pods, obs.look)
 	obs.Job, obs.RequeueAfter = &seen, operator.Sooner(obs.RequeueAfter, again)
 	return nil
 }
@@ -231,7 +241,7 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 		return err
 	}
 	for i := range pods {
-		seen, again := build.ObservePod(e, &pods[i], obs.Now)
+		seen, again := build.ObservePod(e, &pods[i], obs.look)
 		AskLauncher(ctx, o.Network, &pods[i], &seen)
 		obs.Pods, obs.RequeueAfter = append(obs.Pods, seen), operator.Sooner(obs.RequeueAfter, again)
 		if seen.Seed {

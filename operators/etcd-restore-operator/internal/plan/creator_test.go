@@ -41,7 +41,7 @@ func TestCreatorNotChecked(t *testing.T) {
 		},
 		"copy":           {"the same", observe(byCopy, creators(missing)), true, failed, []string{absent}},
 		"forbidden":      {"an API server might learn of the right soon", observe(byTemplate, creators(forbidden)), true, pending, []string{"no permission; run kubectl apply -k deploy/etcd-restore-operator/crd"}},
-		"still":          {"it would know of it by now", observe(byTemplate, creators(forbidden), after(time.Minute)), true, failed, []string{"no permission; run kubectl apply -k deploy/etcd-restore-operator/crd"}},
+		"still":          {"it would know of it by now", observe(byTemplate, creators(forbidden), phase(pending), after(time.Minute)), true, failed, []string{"no permission; run kubectl apply -k deploy/etcd-restore-operator/crd"}},
 		"too early":      {"it was created when nothing checked it", observe(byTemplate, creators(since(born.Add(time.Second)))), true, failed, []string{"is newer than this EtcdRestore; create another"}},
 		"in time":        {"API servers count in seconds", observe(byTemplate, creators(since(born))), true, "", nil},
 		"not known":      {"the API server might answer soon", observe(byTemplate, creators(unknown)), true, pending, []string{"the server is down", "retried every 30s"}},

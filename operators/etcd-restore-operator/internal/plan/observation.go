@@ -112,7 +112,7 @@ type Pod struct {
 	Version string
 	// Node is where it runs; empty while it is not scheduled.
 	Node string
-	// Deleting is when its deletion was asked for; zero if it was not.
+	// Deleting is when the operator first saw that its deletion was requested; zero if it was not.
 	Deleting time.Time
 	// Ended is why a seed that nobody has deleted has ended for good, or why it was preempted,
 	// and what to do; nil if it has not.

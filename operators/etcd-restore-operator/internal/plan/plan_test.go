@@ -164,7 +164,17 @@ func TestPlan(t *testing.T) {
 		},
 		"no cluster": {
 			reason: "it was not created within a minute",
-			o:      observe(noCluster, after(time.Minute)),
+			o:      observe(noCluster, phase(pending), after(time.Minute)),
+			want:   decided{Reason: "ClusterNotFound", Phase: failed, Events: []string{"ClusterNotFound"}},
+		},
+		"no cluster, by a slow clock": {
+			reason: "the API server says that the EtcdRestore is an hour old, and the operator has just seen it",
+			o:      observe(noCluster, func(s *scene) { s.Restore.CreationTimestamp = metav1.NewTime(born.Add(-time.Hour)) }),
+			want:   decided{Reason: "ClusterNotFound", Phase: pending, WaitingFor: []string{"EtcdCluster c"}, Events: []string{"ClusterNotFound"}},
+		},
+		"no cluster, by a fast clock": {
+			reason: "the API server says that the EtcdRestore is created in an hour, and the operator has seen it for a minute",
+			o:      observe(noCluster, phase(pending), after(time.Minute), func(s *scene) { s.Restore.CreationTimestamp = metav1.NewTime(born.Add(time.Hour)) }),
 			want:   decided{Reason: "ClusterNotFound", Phase: failed, Events: []string{"ClusterNotFound"}},
 		},
 		"cluster goes": {

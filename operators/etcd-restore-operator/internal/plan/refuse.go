@@ -10,8 +10,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
-// creationGrace is how long after its creation an EtcdRestore waits for what it names: both
-// might have been created at once, and so might a permission.
+// creationGrace is how long an EtcdRestore waits for what it names after the operator has first seen it: both might
+// have been created at once, and so might a permission.
 const creationGrace = time.Minute
 
 // What admission refuses is refused here as well, for objects that are older than the
@@ -154,9 +154,9 @@ func (v *view) waited() string {
 
 // missing waits for an object that may be created yet, and fails when it was not.
 func (v *view) missing(object, reason, message string) *step {
-	due := v.Now
-	if created := v.Restore.CreationTimestamp; !created.IsZero() {
-		due = created.Add(creationGrace)
+	due := v.Now.Add(creationGrace)
+	if begun := v.last.StartTime; begun != nil { // not creationTimestamp, which is by the API server's clock
+		due = begun.Add(creationGrace)
 	}
 	if !v.Now.Before(due) {
 		return v.fail(reason, message)

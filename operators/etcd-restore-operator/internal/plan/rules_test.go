@@ -479,7 +479,7 @@ func TestAgain(t *testing.T) {
 		o    Observation
 		want time.Duration
 	}{
-		"a cluster that may come":  {observe(func(s *scene) { s.Cluster = nil }, after(50*time.Second)), 10 * time.Second},
+		"a cluster that may come":  {observe(func(s *scene) { s.Cluster = nil }, phase(v1beta2.RestorePending), after(50*time.Second)), 10 * time.Second},
 		"the timeout":              {observe(asked, spec(func(s *v1beta2.RestoreSpec) { s.TimeoutInSecond = 30 }), after(10*time.Second)), 20 * time.Second},
 		"nothing":                  {observe(asked), idle},
 		"over":                     {observe(phase(v1beta2.RestoreComplete)), 0},
