@@ -52,7 +52,7 @@ func checkStorage(spec *v1beta2.BackupSpec) *step {
 	case "":
 		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3, OSS, ABS, GCS or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %s is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Quote(string(spec.StorageType))))
 }
 
 // missingStore says what to set for a type of store.
@@ -169,7 +169,7 @@ func checkPolicy(spec *v1beta2.BackupSpec) *step {
 	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: set Forbid, Allow or Replace", conditiontext.Clip(string(spec.Concurrency()))))
+	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %s is not supported: set Forbid, Allow or Replace", conditiontext.Quote(string(spec.Concurrency()))))
 }
 
 func checkRest(spec *v1beta2.BackupSpec) *step {
@@ -180,7 +180,7 @@ func checkRest(spec *v1beta2.BackupSpec) *step {
 	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: set none or zstd", conditiontext.Clip(string(spec.Compression))))
+	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %s is not supported: set none or zstd", conditiontext.Quote(string(spec.Compression))))
 }
 
 func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {

@@ -60,7 +60,7 @@ func pinNewest(v *view) *step {
 	place := v.spec.Store()
 	where, ok := strings.CutPrefix(v.last.Snapshot.Location, place.Type.Scheme())
 	if !ok || !storePathPattern.MatchString(where) {
-		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set %[2]s.path instead of %[2]s.prefix", conditiontext.Clip(v.last.Snapshot.Location), place.Field()))
+		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %s: rename it, or set %[2]s.path instead of %[2]s.prefix", conditiontext.Quote(v.last.Snapshot.Location), place.Field()))
 	}
 	if v.source.Store != nil {
 		v.source.Store = place.At(where)

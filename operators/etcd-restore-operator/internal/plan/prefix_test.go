@@ -101,6 +101,9 @@ func TestPrefixesThatMakeNoSense(t *testing.T) {
 	if d.Reason != "LocationInvalid" || d.Status.Phase != v1beta2.RestoreFailed {
 		t.Errorf("%s: %s", d.Reason, d.Message)
 	}
+	if want := `"s3://mybucket/xxxxxxxxxx\u0001"`; !strings.Contains(d.Message, want) {
+		t.Errorf("got %s, want the key escaped once: %s", d.Message, want)
+	}
 }
 
 // The catalogue is reported with the snapshot and with a failure, by a restore that only

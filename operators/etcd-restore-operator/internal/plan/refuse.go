@@ -50,7 +50,7 @@ func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
 		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"}
 	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
-		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not supported: set InPlace or New", conditiontext.Clip(string(spec.Target)))}
+		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %s is not supported: set InPlace or New", conditiontext.Quote(string(spec.Target)))}
 	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetMissing, fmt.Sprintf(
 			"target is required, since EtcdCluster %s has another name than this EtcdRestore: set target: InPlace to restore it, or target: New to create EtcdCluster %s", conditiontext.Clip(spec.EtcdCluster.Name), r.Name)}
@@ -85,7 +85,7 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	case "":
 		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3, oss, abs, gcs or pvc, or backupRef"}
 	}
-	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %s is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Quote(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {
