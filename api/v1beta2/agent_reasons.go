@@ -5,12 +5,12 @@ package v1beta2
 // conditions, and so have their events.
 
 // The reasons of an agent's failure: of ConditionComplete and ConditionFailed, of
-// ConditionScheduled, ConditionArchiving, ConditionVerified and ConditionHandedOff while they
-// are about it, and of events. A failure that can pass is tried again first.
+// ConditionScheduled, ConditionArchiving, ConditionVerified and ConditionHandedOff while they are
+// about it, and of events. A failure that can be temporary is retried first.
 const (
-	// ReasonInvalidTask: the agent cannot use what the operator has told it, as when they
-	// are of different versions. Let operator and agent use images of one release, and
-	// correct what the message names.
+	// ReasonInvalidTask: the agent cannot use the task that the operator gave it, for example
+	// because they are of different versions. Let operator and agent use images of one release,
+	// and correct what the message names.
 	ReasonInvalidTask = "InvalidTask"
 	// ReasonInvalidPath: the volume cannot have a file of this path. Correct pvc.path.
 	ReasonInvalidPath = "InvalidPath"
@@ -31,8 +31,8 @@ const (
 	// ReasonTimedOut: it took longer than its timeout. Raise that, in the field that the
 	// message names.
 	ReasonTimedOut = "TimedOut"
-	// ReasonInterrupted: the agent was told to stop before it was done, as when its node is
-	// drained. Nothing to do: it is tried again.
+	// ReasonInterrupted: the agent was stopped before it was done, for example because its node
+	// is drained. Nothing to do: the operator retries.
 	ReasonInterrupted = "Interrupted"
 	// ReasonCorruptSnapshot: the snapshot is damaged, cut short, or not one of etcd. Restore
 	// another one, and look for the cause where this one is stored.
@@ -44,15 +44,14 @@ const (
 	// ReasonSnapshotTooOld: the data is of an etcd before 3.5. Restore it with etcdctl of
 	// that version, upgrade to 3.5, and take a new snapshot.
 	ReasonSnapshotTooOld = "SnapshotTooOld"
-	// ReasonUnknownVersion: the data is of an etcd that this operator cannot restore, or
-	// does not say of which. Install a newer operator, or restore a later snapshot.
+	// ReasonUnknownVersion: the data is of an etcd that this operator cannot restore, or does not
+	// record the version. Install a newer operator, or restore a later snapshot.
 	ReasonUnknownVersion = "UnknownVersion"
-	// ReasonDataDirTaken: the volume of the new member holds other data, which is left as it
-	// is. If nobody needs that data, delete its PersistentVolumeClaim, so that it gets a new
-	// volume.
+	// ReasonDataDirTaken: the volume of the new member holds other data, which is not changed. If
+	// that data is not needed, delete its PersistentVolumeClaim, so that it gets a new volume.
 	ReasonDataDirTaken = "DataDirTaken"
-	// ReasonInternalError: the agent failed in a way that it does not know. Report it, with
-	// the message.
+	// ReasonInternalError: the agent failed with an unexpected error. Report it, with the
+	// message.
 	ReasonInternalError = "InternalError"
 )
 

@@ -9,13 +9,13 @@ type AgentPod struct {
 	// Labels added to the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k == 'app' || k.startsWith('etcd_') || k.startsWith('app.kubernetes.io/') || k.startsWith('batch.kubernetes.io/'))",messageExpression="self.filter(k, k == 'app' || k.startsWith('etcd_') || k.startsWith('app.kubernetes.io/') || k.startsWith('batch.kubernetes.io/'))[0] + ' is set by the operator or by Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*); remove it or use another key'"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k == 'app' || k.startsWith('etcd_') || k.startsWith('app.kubernetes.io/') || k.startsWith('batch.kubernetes.io/'))",messageExpression="self.filter(k, k == 'app' || k.startsWith('etcd_') || k.startsWith('app.kubernetes.io/') || k.startsWith('batch.kubernetes.io/'))[0] + ' is reserved for the operator and for Kubernetes (as are app, etcd_*, app.kubernetes.io/* and batch.kubernetes.io/*): remove it, or use another key'"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Annotations added to the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))",messageExpression="self.filter(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))[0] + ' is set by the operator or by Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*); remove it or use another key'"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))",messageExpression="self.filter(k, k.startsWith('etcd.database.coreos.com/') || k.startsWith('batch.kubernetes.io/'))[0] + ' is reserved for the operator and for Kubernetes (as are etcd.database.coreos.com/* and batch.kubernetes.io/*): remove it, or use another key'"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// CPU, memory and ephemeral-storage. The CPU and memory needed do not grow with the
@@ -29,9 +29,9 @@ type AgentPod struct {
 	// and NO_PROXY, also in lower case, and some of AWS' SDK. etcd is never reached through
 	// the proxy. Values are plain text, visible to everybody who can read this object.
 	//
-	// Values from Secrets and fields (valueFrom) are rejected, and so are all other names:
-	// by them, whoever can create this object could read Secrets without the right to do so,
-	// or have the Pod send its files elsewhere.
+	// Values from Secrets and fields (valueFrom) are rejected, and so are all other names: with
+	// them, a user who can create this object could read Secrets without the right to do so, or
+	// make the Pod send its files elsewhere.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -53,15 +53,15 @@ type AgentPod struct {
 	// The priority class of the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName is the name of a PriorityClass: set it to lower-case letters, digits, dashes and dots, such as low"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName must be the name of a PriorityClass: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as low"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// The ServiceAccount of the Pod, for a cloud's workload identity. Default: default. No
-	// token of Kubernetes is mounted. Whoever creates this object needs
-	// the right to create Pods, or the verb use or impersonate on that account.
+	// The ServiceAccount of the Pod, for a cloud's workload identity. Default: default. No token
+	// of the Kubernetes API is mounted. The user who creates this object needs the right to
+	// create Pods, or the verb use or impersonate on that account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serviceAccountName is the name of a ServiceAccount of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-backups"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serviceAccountName must be the name of a ServiceAccount of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-backups"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// The security context of the Pod. Default: that of the restricted Pod Security
@@ -79,11 +79,11 @@ type AgentEnv struct {
 	// Its name.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self in ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy', 'AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_EC2_METADATA_DISABLED', 'AWS_ROLE_SESSION_NAME', 'AWS_STS_REGIONAL_ENDPOINTS', 'AWS_USE_DUALSTACK_ENDPOINT', 'AWS_USE_FIPS_ENDPOINT', 'GOGC', 'GOMAXPROCS', 'TZ']",messageExpression="self + ' is not supported: set HTTPS_PROXY, HTTP_PROXY or NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS or TZ; for credentials and CAs use awsSecret, caSecret or caConfigMap'"
+	// +kubebuilder:validation:XValidation:rule="self in ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy', 'AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_EC2_METADATA_DISABLED', 'AWS_ROLE_SESSION_NAME', 'AWS_STS_REGIONAL_ENDPOINTS', 'AWS_USE_DUALSTACK_ENDPOINT', 'AWS_USE_FIPS_ENDPOINT', 'GOGC', 'GOMAXPROCS', 'TZ']",messageExpression="self + ' is not supported: use only HTTPS_PROXY, HTTP_PROXY and NO_PROXY (also in lower case), AWS_REGION, AWS_DEFAULT_REGION, AWS_EC2_METADATA_DISABLED, AWS_ROLE_SESSION_NAME, AWS_STS_REGIONAL_ENDPOINTS, AWS_USE_DUALSTACK_ENDPOINT, AWS_USE_FIPS_ENDPOINT, GOGC, GOMAXPROCS and TZ; for credentials and CAs, set awsSecret, caSecret or caConfigMap'"
 	Name string `json:"name"`
 	// Its value, as it is: $(NAME) is not replaced.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\x00-\\\\x1f\\\\x7f]*$')",message="value has a line break or another control character: remove it"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\x00-\\\\x1f\\\\x7f]*$')",message="value must not contain line breaks or other control characters: remove them"
 	Value string `json:"value"`
 }

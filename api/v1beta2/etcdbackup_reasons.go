@@ -53,9 +53,9 @@ const (
 	// spec.backupPolicy.concurrencyPolicy is Replace. If that happens often, back up less
 	// often.
 	BackupReasonReplaced = "Replaced"
-	// BackupReasonPodNotStarting: the Pod of a Job does not start; the message has the words
-	// of the scheduler or of the kubelet. Fix that, and it starts by itself. As the reason of
-	// a failure: it was given up for the next backup. Also a reason of
+	// BackupReasonPodNotStarting: the Pod of a Job does not start; the message has the error of
+	// the scheduler or of the kubelet. Correct the cause, and the Pod starts. As the reason of a
+	// failure: the Job was stopped because the next backup was due. Also a reason of
 	// ConditionScheduled, ConditionArchiving and ConditionCopied.
 	BackupReasonPodNotStarting = "PodNotStarting"
 )
@@ -68,7 +68,7 @@ const (
 	// BackupReasonSuspended: spec.suspend is true. Set it to false to resume. Also a reason
 	// of ConditionArchiving.
 	BackupReasonSuspended = "Suspended"
-	// BackupReasonNothingDue: the schedule has no time left. Correct
+	// BackupReasonNothingDue: the schedule has no further time. Correct
 	// spec.backupPolicy.schedule if there should be more backups.
 	BackupReasonNothingDue = "NothingDue"
 	// BackupReasonPreviousRunning: the previous backup still runs, and
@@ -76,7 +76,7 @@ const (
 	// less often.
 	BackupReasonPreviousRunning = "PreviousRunning"
 	// BackupReasonJobStopping: the Job of a backup that was given up is still being deleted.
-	// Wait; if it takes long, see what holds the Job.
+	// Wait; if it lasts, see which finalizers the Job has.
 	BackupReasonJobStopping = "JobStopping"
 )
 
@@ -105,21 +105,21 @@ const (
 // ConditionScheduled of an EtcdBackup that is refused, also of ConditionArchiving and
 // ConditionCopied, and of the events about that. Edit the spec as the message says; the operator resumes by itself.
 const (
-	// BackupReasonStorageMissing: spec.s3, spec.oss, spec.abs, spec.gcs or spec.pvc is not
-	// set, whichever spec.storageType asks for. Write it.
+	// BackupReasonStorageMissing: the field for spec.storageType is not set: spec.s3, spec.oss,
+	// spec.abs, spec.gcs or spec.pvc. Set it.
 	BackupReasonStorageMissing = "StorageMissing"
 	// BackupReasonStorageUnknown: spec.storageType is empty or not supported. Set S3, OSS,
 	// ABS, GCS or PVC.
 	BackupReasonStorageUnknown = "StorageUnknown"
-	// BackupReasonStorageClassArchived: an object of the class in spec.s3.storageClass cannot
-	// be read at once. Write one that can, such as GLACIER_IR or STANDARD_IA.
+	// BackupReasonStorageClassArchived: an object of the class in spec.s3.storageClass cannot be
+	// read at once. Set one that can, such as GLACIER_IR or STANDARD_IA.
 	BackupReasonStorageClassArchived = "StorageClassArchived"
-	// BackupReasonStoreEndpointInvalid: spec.s3.endpoint is not the URL of a store. Write it
-	// as https://s3.example.com.
+	// BackupReasonStoreEndpointInvalid: spec.s3.endpoint is not the URL of a store. Set it to a
+	// URL such as https://s3.example.com.
 	BackupReasonStoreEndpointInvalid = "StoreEndpointInvalid"
-	// BackupReasonStoreNotAllowed: the cluster's spec.backup.allowedStores does not have this
-	// store. Choose one that it has, or add this one there. Also a reason of records: the
-	// Pod finds it out where the source is known by an address only.
+	// BackupReasonStoreNotAllowed: the cluster's spec.backup.allowedStores does not list this
+	// store. Choose a store that it lists, or add this store to the list. Also a reason of
+	// records: the Pod checks the list if the source is given as an address.
 	BackupReasonStoreNotAllowed = "StoreNotAllowed"
 	// BackupReasonCreatorNotChecked: the backup uses a PVC or a ServiceAccount, and no
 	// ValidatingAdmissionPolicy checks whether its creator can. First delete the EtcdBackups
@@ -127,15 +127,15 @@ const (
 	// it, or start the operator with --trust-creators, as the message says. The backup then
 	// starts by itself.
 	BackupReasonCreatorNotChecked = "CreatorNotChecked"
-	// BackupReasonPathInvalid: spec.s3.path or spec.pvc.path cannot be used. Write it as
-	// mybucket/etcd.backup, or as backups/etcd.db.
+	// BackupReasonPathInvalid: spec.s3.path or spec.pvc.path cannot be used. Set it to a path
+	// such as mybucket/etcd.backup, or backups/etcd.db.
 	BackupReasonPathInvalid = "PathInvalid"
 	// BackupReasonCopyIsSource: spec.copyTo is where the backup itself is stored. Set another
 	// store or path.
 	BackupReasonCopyIsSource = "CopyIsSource"
 	// BackupReasonClaimInvalid: spec.pvc.claimName is not the name of a PVC. Correct it.
 	BackupReasonClaimInvalid = "ClaimInvalid"
-	// BackupReasonSourceMissing: the spec does not say which cluster to back up. Write
+	// BackupReasonSourceMissing: the spec does not say which cluster to back up. Set
 	// spec.clusterRef.name, or spec.etcdEndpoints.
 	BackupReasonSourceMissing = "SourceMissing"
 	// BackupReasonSourceAmbiguous: spec.etcdEndpoints and spec.clusterRef are both set.
@@ -145,13 +145,13 @@ const (
 	// and port, or there are too many. Correct it.
 	BackupReasonEndpointInvalid = "EndpointInvalid"
 	// BackupReasonPasswordInTheClear: the password in spec.authSecret cannot be sent to an
-	// endpoint without TLS. Write spec.clusterRef, or an https:// endpoint.
+	// endpoint without TLS. Set spec.clusterRef, or an https:// endpoint.
 	BackupReasonPasswordInTheClear = "PasswordInTheClear"
 	// BackupReasonPolicyInvalid: a number or word in spec.backupPolicy, or
 	// spec.ttlSecondsAfterFinished, cannot be used. Correct what the message names.
 	BackupReasonPolicyInvalid = "PolicyInvalid"
 	// BackupReasonScheduleInvalid: spec.backupPolicy.schedule is not a cron expression, or
-	// backupIntervalInSecond is set beside it. Correct it, or remove one of them.
+	// backupIntervalInSecond is set as well. Correct it, or remove one of them.
 	BackupReasonScheduleInvalid = "ScheduleInvalid"
 	// BackupReasonCompressionUnknown: spec.compression is not supported. Set none or zstd.
 	BackupReasonCompressionUnknown = "CompressionUnknown"
@@ -167,8 +167,8 @@ const (
 	// BackupReasonNoEndpoint: no member answers as etcd. Check spec.etcdEndpoints, that the
 	// members run, and that network policies admit the Pod.
 	BackupReasonNoEndpoint = "NoEndpoint"
-	// BackupReasonDifferentClusters: spec.etcdEndpoints are of more than one cluster. Write
-	// those of one.
+	// BackupReasonDifferentClusters: spec.etcdEndpoints are of more than one cluster. Set only
+	// those of one cluster.
 	BackupReasonDifferentClusters = "DifferentClusters"
 	// BackupReasonTLSInvalid: no TLS connection can be made. Check the scheme of the
 	// endpoints, and the certificate and CA in the client's Secret.
@@ -176,29 +176,31 @@ const (
 	// BackupReasonAuthenticationRequired: etcd's authentication rejects the backup. Set
 	// spec.authSecret, or correct the user and password in the Secret.
 	BackupReasonAuthenticationRequired = "AuthenticationRequired"
-	// BackupReasonPasswordWithheld: etcd requires a user, and the Secret does not say that its
-	// password is for that endpoint. Run the command in the message, which says so.
+	// BackupReasonPasswordWithheld: etcd requires a user, and the Secret does not list the
+	// endpoint to which its password can be sent. Run the command in the message, which adds the
+	// endpoint to the Secret.
 	BackupReasonPasswordWithheld = "PasswordWithheld"
-	// BackupReasonSourceLost: the member failed while it sent its snapshot. It is tried
-	// again; if that fails too, see the member's log.
+	// BackupReasonSourceLost: the member failed while it sent its snapshot. The backup is
+	// retried; if it fails again, read the member's log.
 	BackupReasonSourceLost = "SourceLost"
 	// BackupReasonCorruptStream: the snapshot does not match its digest, and nothing was
 	// stored. If it happens again, check the member's disk and data.
 	BackupReasonCorruptStream = "CorruptStream"
-	// BackupReasonUnknownBackup: what lies at the path does not say what it is a backup of,
-	// and is not replaced. Choose another path, or set spec.overwritePolicy to Always.
+	// BackupReasonUnknownBackup: the object at the path does not record which cluster it is a
+	// backup of, so it is not replaced. Choose another path, or set spec.overwritePolicy to
+	// Always.
 	BackupReasonUnknownBackup = "UnknownBackup"
-	// BackupReasonOtherCluster: what lies at the path is a backup of another cluster, and is
+	// BackupReasonOtherCluster: the object at the path is a backup of another cluster, so it is
 	// not replaced. Choose another path, or set spec.overwritePolicy to Always.
 	BackupReasonOtherCluster = "OtherCluster"
-	// BackupReasonNewerBackup: what lies at the path is a backup of a higher revision, and is
+	// BackupReasonNewerBackup: the object at the path is a backup of a higher revision, so it is
 	// not replaced. Choose another path, or set spec.overwritePolicy to Always.
 	BackupReasonNewerBackup = "NewerBackup"
-	// BackupReasonForeignFile: a file or directory of the volume was not made by a backup
-	// operator, and is left as it is. Choose another pvc.path, or follow the message.
+	// BackupReasonForeignFile: a file or directory of the volume was not created by a backup
+	// operator, so it is not changed. Choose another pvc.path, or follow the message.
 	BackupReasonForeignFile = "ForeignFile"
-	// BackupReasonAlreadyExists: there is something at the path, which must not be replaced.
-	// Choose another path, or remove it.
+	// BackupReasonAlreadyExists: an object exists at the path, and must not be replaced. Choose
+	// another path, or remove it.
 	BackupReasonAlreadyExists = "AlreadyExists"
 )
 
@@ -226,9 +228,9 @@ const (
 	// none reaches back to where the recording began. Wait for it; if it fails, see the
 	// condition Failed.
 	BackupReasonSnapshotNeeded = "SnapshotNeeded"
-	// BackupReasonArchiverStarting: the archiver was started and has not told its progress. Wait; if
-	// that lasts, read the log of its Pod, and let network policies admit the operator to its
-	// port 8090.
+	// BackupReasonArchiverStarting: the archiver was started and has not reported its progress.
+	// Wait; if it lasts, read the log of its Pod, and let network policies admit the operator to
+	// its port 8090.
 	BackupReasonArchiverStarting = "ArchiverStarting"
 	// BackupReasonArchiverStopping: the archiver is being replaced. Wait for its Pod to end.
 	BackupReasonArchiverStopping = "ArchiverStopping"
@@ -238,7 +240,7 @@ const (
 const (
 	// BackupReasonArchiverStarted: the operator has started the archiver. Nothing to do.
 	BackupReasonArchiverStarted = "ArchiverStarted"
-	// BackupReasonArchiverReplaced: the archiver is started anew with other settings, or since its
+	// BackupReasonArchiverReplaced: the archiver is restarted with other settings, or because its
 	// Job had ended. Nothing to do.
 	BackupReasonArchiverReplaced = "ArchiverReplaced"
 	// BackupReasonArchiverStopped: the archiver is stopped, since spec.suspend is true or spec.archive
@@ -283,11 +285,11 @@ const (
 // The reasons of ConditionVerified of an EtcdBackup once a backup was verified, and of events about
 // that.
 const (
-	// BackupReasonVerified: the backup that was verified last is good: etcd has served just what
-	// was backed up. Nothing to do.
+	// BackupReasonVerified: the backup that was verified last is good: etcd has served exactly
+	// what was backed up. Nothing to do.
 	BackupReasonVerified = "BackupVerified"
-	// BackupReasonVerificationFailed: the backup that was verified last could not be proved. Follow
-	// the message: it has the failure of the EtcdRestore that verified it.
+	// BackupReasonVerificationFailed: the verification of the last backup failed. Follow the
+	// message, which has the failure of the EtcdRestore that verified it.
 	BackupReasonVerificationFailed = "VerificationFailed"
 )
 
@@ -295,8 +297,8 @@ const (
 const (
 	// BackupReasonNotVerified: no backup was verified yet. Wait; if it lasts, follow the message.
 	BackupReasonNotVerified = "NotVerified"
-	// BackupReasonVerifierMissing: nothing is verified, since Kubernetes knows no EtcdRestores.
-	// Install etcd-restore-operator, or remove spec.verification.
+	// BackupReasonVerifierMissing: no backup is verified, because the CustomResourceDefinition of
+	// EtcdRestores is not installed. Install etcd-restore-operator, or remove spec.verification.
 	BackupReasonVerifierMissing = "VerifierMissing"
 )
 

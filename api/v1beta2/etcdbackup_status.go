@@ -11,8 +11,8 @@ type BackupPhase string
 
 // The phases of a backup.
 const (
-	// BackupNone: the operator has not looked at the backup yet. If that lasts, see whether an
-	// etcd-backup-operator runs whose scope has this EtcdBackup.
+	// BackupNone: the operator has not looked at the backup yet. If it lasts, check that an
+	// etcd-backup-operator runs whose scope includes this EtcdBackup.
 	BackupNone BackupPhase = ""
 	// BackupPending: it waits for a ready cluster, or for its Pod to start. Read the
 	// conditions, which say for what.
@@ -32,25 +32,25 @@ const (
 
 // The types of a backup's conditions. A restore has the first two as well.
 const (
-	// ConditionComplete: the backup is stored; of a repeated one, the last one is. Of
-	// a restore: the cluster has its full size. While it is False, the message says what is
-	// awaited.
+	// ConditionComplete: the backup is stored; for a repeated backup, the last one is. For a
+	// restore: the cluster has its full size. While it is False, the message says what it waits
+	// for.
 	ConditionComplete = "Complete"
-	// ConditionFailed: the backup or restore has failed; of a repeated backup, the last
-	// one has. The message says why, and what to do.
+	// ConditionFailed: the backup or restore has failed; for a repeated backup, the last one has.
+	// The message says why, and what to do.
 	ConditionFailed = "Failed"
-	// ConditionScheduled: the next backup is under way or has its time. While it is False,
-	// no backup is made: set spec.suspend to false, or correct what the message names.
+	// ConditionScheduled: a backup is running, or the time of the next one is known. While it is
+	// False, no backup is made: set spec.suspend to false, or correct what the message names.
 	ConditionScheduled = "Scheduled"
-	// ConditionQuorum: the last backup that was stored is of a healthy member behind
-	// which stood a quorum. False: it is stored under a name of its own, and counts
-	// neither for retention nor as the newest good backup; follow the message.
+	// ConditionQuorum: the last backup that was stored is of a healthy member, and a quorum
+	// confirmed that the member was up to date. False: it is stored under a name of its own, and
+	// counts neither for retention nor as the newest good backup; follow the message.
 	ConditionQuorum = "Quorum"
 	// ConditionArchiving: all changes are recorded beside the snapshots, as spec.archive says.
 	// While it is False, follow the message: etcd keeps the changes only until it is compacted.
 	ConditionArchiving = "Archiving"
-	// ConditionCopied: the last backup that was to be copied is in spec.copyTo as well, and the
-	// archive is copied there. While it is False, follow the message; the backup itself is stored.
+	// ConditionCopied: the last backup that had to be copied is in spec.copyTo as well, and so is
+	// the archive. While it is False, follow the message; the backup itself is stored.
 	ConditionCopied = "Copied"
 )
 
@@ -129,7 +129,7 @@ type BackupStatus struct {
 	// +optional
 	// +nullable
 	LastCopyTime *metav1.Time `json:"lastCopyTime,omitempty"`
-	// What is known of verifications. Only with spec.verification.
+	// The verifications of backups. Only with spec.verification.
 	// +optional
 	Verification *VerificationStatus `json:"verification,omitempty"`
 	// The last backups that ended, newest first. The newest good one and the newest
@@ -155,7 +155,7 @@ const (
 	// ArchiveSuspended: nothing is recorded. Set spec.suspend to false to resume, before etcd
 	// is compacted beyond what was recorded.
 	ArchiveSuspended ArchivePhase = "Suspended"
-	// ArchiveFailed: nothing is recorded now, and it is tried again. Follow the message of the
+	// ArchiveFailed: nothing is recorded now, and the archiver retries. Follow the message of the
 	// condition Archiving.
 	ArchiveFailed ArchivePhase = "Failed"
 )
@@ -167,11 +167,11 @@ type ArchiveStatus struct {
 	// etcd's own id of the cluster that is recorded, 16 hexadecimal digits.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
-	// How often the recording of this cluster has begun. It begins anew where it cannot go on:
-	// after a compaction that overtook it, or where the cluster's data was rolled back.
+	// How often the recording of this cluster has started. It starts again if it cannot continue:
+	// after a compaction that overtook it, or after the cluster's data was rolled back.
 	// +optional
 	Timeline int64 `json:"timeline,omitempty"`
-	// The revision behind which the timeline begins.
+	// The timeline begins after this revision.
 	// +optional
 	BeginRevision int64 `json:"beginRevision,omitempty"`
 	// When the operator learned that the timeline had begun, or of a later change of users and
@@ -233,9 +233,9 @@ type BackupFailure struct {
 	Message string `json:"message"`
 }
 
-// VerificationStatus is what is known of the verifications of an EtcdBackup.
+// VerificationStatus describes the verifications of an EtcdBackup.
 type VerificationStatus struct {
-	// When a backup was last proved by restoring it.
+	// When a backup was last verified with success, by restoring it.
 	// +optional
 	// +nullable
 	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
@@ -257,7 +257,7 @@ type VerificationRecord struct {
 	Name string `json:"name"`
 	// The backup that was verified: the name of its entry in status.history.
 	Backup string `json:"backup"`
-	// Whether etcd served just what was backed up.
+	// Whether etcd served exactly what was backed up.
 	Succeeded bool `json:"succeeded"`
 	// When its EtcdRestore was created.
 	StartTime metav1.Time `json:"startTime"`
@@ -280,7 +280,7 @@ type VerificationRecord struct {
 	Revision int64 `json:"revision,omitempty"`
 }
 
-// CopyRecord is what became of the copy of a backup.
+// CopyRecord is the result of copying a backup.
 type CopyRecord struct {
 	// Where it is stored. Empty if it is not.
 	// +optional
@@ -345,9 +345,9 @@ type BackupSnapshot struct {
 	// operators.
 	// +optional
 	OldestRevision int64 `json:"oldestRevision,omitempty"`
-	// What the source hashed its data to. An EtcdRestore compares it with what it has
-	// rebuilt. Absent if the source's database in use is larger than 2 GiB, if it is older
-	// than etcd 3.5.16, if a compaction came between, or if it did not answer in time.
+	// The hash that the source computed of its data. An EtcdRestore compares it with what it has
+	// rebuilt. Absent if the source's database in use is larger than 2 GiB, if it is older than
+	// etcd 3.5.16, if a compaction came between, or if it did not answer in time.
 	// +optional
 	Hash *SnapshotHash `json:"hash,omitempty"`
 	// etcd's own id of the cluster, 16 hexadecimal digits.
@@ -412,7 +412,7 @@ type BackupRecord struct {
 	// +optional
 	Succeeded bool `json:"succeeded"`
 	// Whether its Job was deleted before it reported how it ended. A one-shot backup is then
-	// tried again, three times in all.
+	// retried, three times in all.
 	// +optional
 	Lost bool `json:"lost,omitempty"`
 	// Why it failed, in a word.
@@ -438,9 +438,9 @@ type BackupRecord struct {
 	// operators.
 	// +optional
 	OldestRevision int64 `json:"oldestRevision,omitempty"`
-	// What the source hashed its data to. An EtcdRestore compares it with what it has
-	// rebuilt. Absent if the source's database in use is larger than 2 GiB, if it is older
-	// than etcd 3.5.16, if a compaction came between, or if it did not answer in time.
+	// The hash that the source computed of its data. An EtcdRestore compares it with what it has
+	// rebuilt. Absent if the source's database in use is larger than 2 GiB, if it is older than
+	// etcd 3.5.16, if a compaction came between, or if it did not answer in time.
 	// +optional
 	Hash *SnapshotHash `json:"hash,omitempty"`
 	// The version of the source, such as 3.6.16. Absent in records of older operators.

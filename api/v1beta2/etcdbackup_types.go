@@ -50,62 +50,62 @@ type EtcdBackupList struct {
 
 // BackupSpec says what is backed up, where to, and when.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="set only one of clusterRef and etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd"
+// +kubebuilder:validation:XValidation:rule="!(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0 && has(self.clusterRef))",message="clusterRef must not be set together with etcdEndpoints: set clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd"
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdEndpoints) && self.etcdEndpoints.size() > 0) || has(self.clusterRef)",message="no source is set: set clusterRef.name for an EtcdCluster of this namespace, or etcdEndpoints, such as [http://example-client:2379]"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || has(self.oss)",fieldPath=".oss",reason=FieldValueRequired,message="oss is missing for storageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || has(self.abs)",fieldPath=".abs",reason=FieldValueRequired,message="abs is missing for storageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || ((has(self.abs.path) && self.abs.path.size() > 0) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || has(self.gcs)",fieldPath=".gcs",reason=FieldValueRequired,message="gcs is missing for storageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!(has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!(has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || ((has(self.gcs.path) && self.gcs.path.size() > 0) || (has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!has(self.gcs.path) || self.gcs.path.size() <= 1000)",fieldPath=".gcs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!has(self.gcs.path) || self.gcs.path.size() <= 1000)",fieldPath=".gcs.path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
-// +kubebuilder:validation:XValidation:rule="!has(self.archive) || (has(self.backupPolicy) && ((has(self.backupPolicy.schedule) && self.backupPolicy.schedule.size() > 0) || (has(self.backupPolicy.backupIntervalInSecond) && self.backupPolicy.backupIntervalInSecond > 0)))",fieldPath=".archive",reason=FieldValueForbidden,message="archive needs repeated snapshots to begin at: set backupPolicy.schedule or backupPolicy.backupIntervalInSecond"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="pvc must not be set when storageType is S3: remove pvc, or set storageType: PVC and remove s3"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="s3 must not be set when storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
+// +kubebuilder:validation:XValidation:rule="!has(self.archive) || (has(self.backupPolicy) && ((has(self.backupPolicy.schedule) && self.backupPolicy.schedule.size() > 0) || (has(self.backupPolicy.backupIntervalInSecond) && self.backupPolicy.backupIntervalInSecond > 0)))",fieldPath=".archive",reason=FieldValueForbidden,message="archive must not be set for a single backup, because an archive starts from repeated backups: set backupPolicy.schedule or backupPolicy.backupIntervalInSecond"
 type BackupSpec struct {
 	// The URLs of the cluster's members or of a Service in front of them, such as
-	// http://example-client:2379. Those that do not answer are skipped; of the others, a
-	// healthy and up-to-date member is the source. All must be of one cluster.
-	// Either this or clusterRef.
+	// http://example-client:2379. Those that do not answer are skipped; of the others, a healthy
+	// and up-to-date member is the source. All must be of one cluster. Must not be set together
+	// with clusterRef.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=512
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\]):[0-9]{1,5}/?$')",message="the endpoint is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\]):[0-9]{1,5}/?$')",message="the endpoint must be a URL with scheme, host and port, such as http://example-client:2379, or with https:// if the members use TLS"
 	EtcdEndpoints []string `json:"etcdEndpoints,omitempty"`
 
-	// The EtcdCluster of this namespace to back up: its members are the endpoints, and
-	// unless they are set here, the Secret with its operators' certificate (of spec.TLS)
-	// is the clientTLSSecret and its spec.auth.rootSecret the authSecret. Either this or
-	// etcdEndpoints.
+	// The EtcdCluster of this namespace to back up. Its members are the endpoints. If
+	// clientTLSSecret is omitted, the Secret with the operators' certificate of its spec.TLS is
+	// used. If authSecret is omitted, its spec.auth.rootSecret is used. Must not be set together
+	// with etcdEndpoints.
 	// +optional
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
 	// The Secret with the client certificate for https endpoints: etcd-client.crt,
-	// etcd-client.key and etcd-client-ca.crt, or those of a kubernetes.io/tls Secret
-	// (tls.crt, tls.key, ca.crt). Who creates this object needs the right to create Pods,
-	// or the verb use or get on that Secret.
+	// etcd-client.key and etcd-client-ca.crt, or those of a kubernetes.io/tls Secret (tls.crt,
+	// tls.key, ca.crt). The user who creates this object needs the right to create Pods, or the
+	// verb use or get on that Secret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="clientTLSSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-client-tls"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="clientTLSSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-client-tls"
 	ClientTLSSecret string `json:"clientTLSSecret,omitempty"`
 
-	// The Secret with the password of a user that has etcd's role root, for a cluster on
-	// which etcd's authentication is enabled: keys password and, unless it is root,
-	// username, as in a Secret of type kubernetes.io/basic-auth. With clusterRef it is
-	// the EtcdCluster's spec.auth.rootSecret, unless it is set here. Any other Secret says
-	// itself to whom its password can be sent: its key etcd-endpoints lists https://
-	// endpoints, and EtcdCluster/NAME for the members of one.
+	// The Secret with the password of a user that has etcd's role root, for a cluster on which
+	// etcd's authentication is enabled: keys password and, unless it is root, username, as in a
+	// Secret of type kubernetes.io/basic-auth. With clusterRef it is the EtcdCluster's
+	// spec.auth.rootSecret, unless it is set here. Any other Secret must list in its key
+	// etcd-endpoints where its password can be sent: https:// endpoints, or EtcdCluster/NAME for
+	// the members of that EtcdCluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="authSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-root"
 	AuthSecret string `json:"authSecret,omitempty"`
 
 	// Where the backup is stored: S3, OSS, ABS, GCS or PVC.
@@ -120,15 +120,15 @@ type BackupSpec struct {
 
 	// The bucket and key, for storageType S3.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
-	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 	S3 *S3Source `json:"s3,omitempty"`
 
 	// The PVC and file, for storageType PVC.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
-	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"
+	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
+	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="path must not have a file name of more than 200 characters, because repeated backups append up to 51 more and file systems allow 255: set a shorter name"
 	PVC *PVCSource `json:"pvc,omitempty"`
 
 	// The container and blob, for storageType ABS.
@@ -176,8 +176,9 @@ type BackupSpec struct {
 	Compression Compression `json:"compression,omitempty"`
 
 	// Whether the source is asked to hash its data (HashKV), which a restore compares with what
-	// it has rebuilt. Meanwhile that member answers no reads and applies no writes. Auto: if the
-	// database uses at most 512 MiB. Always: whatever its size. Never: not at all. Default Auto.
+	// it has rebuilt. During that time, that member answers no reads and applies no writes. Auto:
+	// if the database uses at most 512 MiB. Always: whatever its size. Never: not at all. Default
+	// Auto.
 	// +optional
 	// +kubebuilder:validation:Enum="";Auto;Always;Never
 	RecordHash RecordHash `json:"recordHash,omitempty"`
@@ -185,8 +186,8 @@ type BackupSpec struct {
 	// A second place to which each backup is copied once it is stored, and each segment of the
 	// archive: another store, account or region. A copy that fails neither fails nor delays the
 	// backup: the condition Copied reports it, and the next backup copies what is missing there.
-	// spec.backupPolicy decides there as well which older backups are deleted, of those that
-	// this EtcdBackup has copied. Without it, nothing is copied.
+	// spec.backupPolicy applies there as well: it decides which of the backups that this
+	// EtcdBackup has copied are deleted. Without it, nothing is copied.
 	// +optional
 	CopyTo *BackupCopy `json:"copyTo,omitempty"`
 
@@ -211,20 +212,20 @@ type BackupSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || has(self.s3)",fieldPath=".s3",reason=FieldValueRequired,message="s3 is missing for storageType S3: set s3.path, such as mybucket/etcd.backup, and s3.awsSecret"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || has(self.oss)",fieldPath=".oss",reason=FieldValueRequired,message="oss is missing for storageType OSS: set oss.path, such as mybucket/etcd.backup, oss.endpoint and oss.ossSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!(has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (has(self.oss.path) || (has(self.oss.prefix) && self.oss.prefix.size() > 0))",fieldPath=".oss.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'OSS' || !has(self.oss) || (!has(self.oss.path) || self.oss.path.size() <= 1000)",fieldPath=".oss.path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || has(self.abs)",fieldPath=".abs",reason=FieldValueRequired,message="abs is missing for storageType ABS: set abs.path, such as mycontainer/etcd.backup, and abs.absSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!(has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || ((has(self.abs.path) && self.abs.path.size() > 0) || (has(self.abs.prefix) && self.abs.prefix.size() > 0))",fieldPath=".abs.path",reason=FieldValueRequired,message="path is missing: set it to a container and a blob, such as mycontainer/etcd.backup"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'ABS' || !has(self.abs) || (!has(self.abs.path) || self.abs.path.size() <= 1000)",fieldPath=".abs.path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || has(self.gcs)",fieldPath=".gcs",reason=FieldValueRequired,message="gcs is missing for storageType GCS: set gcs.path, such as mybucket/etcd.backup, and gcs.gcpSecret"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!(has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!(has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || ((has(self.gcs.path) && self.gcs.path.size() > 0) || (has(self.gcs.prefix) && self.gcs.prefix.size() > 0))",fieldPath=".gcs.path",reason=FieldValueRequired,message="path is missing: set it to a bucket and an object, such as mybucket/etcd.backup"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!has(self.gcs.path) || self.gcs.path.size() <= 1000)",fieldPath=".gcs.path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'GCS' || !has(self.gcs) || (!has(self.gcs.path) || self.gcs.path.size() <= 1000)",fieldPath=".gcs.path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 // +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || has(self.pvc)",fieldPath=".pvc",reason=FieldValueRequired,message="pvc is missing for storageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="storageType is S3: remove pvc, or set storageType: PVC and remove s3"
-// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'S3' || !has(self.pvc)",fieldPath=".pvc",reason=FieldValueForbidden,message="pvc must not be set when storageType is S3: remove pvc, or set storageType: PVC and remove s3"
+// +kubebuilder:validation:XValidation:rule="self.storageType != 'PVC' || !has(self.s3)",fieldPath=".s3",reason=FieldValueForbidden,message="s3 must not be set when storageType is PVC: remove s3, or set storageType: S3 and remove pvc"
 type BackupCopy struct {
 	// Where the copies are stored: S3, OSS, ABS, GCS or PVC.
 	// +required
@@ -234,9 +235,9 @@ type BackupCopy struct {
 
 	// The bucket and key, for storageType S3.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix is for restores: set path, with which the keys of a repeated backup begin"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.prefix) && self.prefix.size() > 0)",fieldPath=".prefix",reason=FieldValueForbidden,message="prefix must not be set, because it selects a snapshot to restore: remove it, and set path, with which the keys of repeated backups begin"
 	// +kubebuilder:validation:XValidation:rule="has(self.path) || (has(self.prefix) && self.prefix.size() > 0)",fieldPath=".path",reason=FieldValueRequired,message="path is missing: set it to a bucket and a key, such as mybucket/etcd.backup"
-	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
+	// +kubebuilder:validation:XValidation:rule="!has(self.path) || self.path.size() <= 1000",fieldPath=".path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
 	S3 *S3Source `json:"s3,omitempty"`
 
 	// The bucket and key, for storageType OSS.
@@ -251,35 +252,35 @@ type BackupCopy struct {
 	// +optional
 	GCS *GCSSource `json:"gcs,omitempty"`
 
-	// The PVC and file, for storageType PVC. Who creates this object needs the same right as
-	// for the PVC of the backup itself.
+	// The PVC and file, for storageType PVC. The user who creates this object needs the same
+	// right as for the PVC of the backup itself.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path has more than 1000 characters, and a repeated backup adds up to 51 to it: set a shorter one"
-	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="the file's name has more than 200 characters, and a repeated backup adds up to 51 to it: set a shorter one, since file systems hold 255"
+	// +kubebuilder:validation:XValidation:rule="self.path.size() <= 1000",fieldPath=".path",message="path must not have more than 1000 characters, because repeated backups append up to 51 more: set a shorter path"
+	// +kubebuilder:validation:XValidation:rule="!self.path.matches('[^/]{201}$')",fieldPath=".path",message="path must not have a file name of more than 200 characters, because repeated backups append up to 51 more and file systems allow 255: set a shorter name"
 	PVC *PVCSource `json:"pvc,omitempty"`
 }
 
-// BackupArchive says how the changes between snapshots are recorded. They lie beside the
-// snapshots, in a folder that is called as the path with _archive behind it.
+// BackupArchive says how the changes between snapshots are recorded. They are stored beside the
+// snapshots, in a folder whose name is the path with the suffix _archive.
 type BackupArchive struct {
-	// Within what time a change is stored, from 1s to 1h. Shorter ones make more and smaller
-	// objects. Default 10s.
+	// The longest time until a change is stored, from 1s to 1h. A shorter interval creates more
+	// and smaller objects. Default 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval is a duration from 1s to 1h: set it with its unit, such as 10s or 1m30s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="interval must be a duration from 1s to 1h with its unit, such as 10s or 1m30s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 }
 
-// BackupVerification says when the newest backup is verified, and by what Pod. That has limits of
-// one CPU and 2Gi of memory unless resources is set, and keeps off nodes that run members of an
-// EtcdCluster unless affinity is set.
+// BackupVerification says when the newest backup is verified, and has the settings of the Pod
+// that verifies it. The Pod has limits of one CPU and 2Gi of memory unless resources is set, and
+// avoids nodes that run members of an EtcdCluster unless affinity is set.
 type BackupVerification struct {
 	// When the newest good backup is verified: a cron expression, as in backupPolicy.schedule.
 	// Default: after each backup.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^ *((CRON_)?TZ=[-+_/A-Za-z0-9]+ +)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9A-Za-z,/-]+ +[*?0-9A-Za-z,/-]+) *$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^ *((CRON_)?TZ=[-+_/A-Za-z0-9]+ +)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9A-Za-z,/-]+ +[*?0-9A-Za-z,/-]+) *$')",message="schedule must be a cron expression of five fields (minute, hour, day of the month, month, day of the week), such as 0 */6 * * *, @daily or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
 	// The time limit of one verification, in seconds. Default 3600.
@@ -309,14 +310,14 @@ type BackupVerification struct {
 	// The priority class of the Pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName is the name of a PriorityClass: set it to lower-case letters, digits, dashes and dots, such as low"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="priorityClassName must be the name of a PriorityClass: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as low"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // BackupPolicy says when backups are made and how many are kept. Without
 // backupIntervalInSecond and schedule, one backup is made.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && self.schedule.size() > 0 && has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",message="set only one of schedule and backupIntervalInSecond"
+// +kubebuilder:validation:XValidation:rule="!(has(self.schedule) && self.schedule.size() > 0 && has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",message="schedule must not be set together with backupIntervalInSecond: remove one of them"
 type BackupPolicy struct {
 	// The time limit of one backup, in seconds. Default 0: no limit while it makes
 	// progress. While the store or the source does not answer, a backup is retried until
@@ -349,21 +350,21 @@ type BackupPolicy struct {
 	// backupIntervalInSecond.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^ *((CRON_)?TZ=[-+_/A-Za-z0-9]+ +)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9A-Za-z,/-]+ +[*?0-9A-Za-z,/-]+) *$')",message="schedule is not a cron expression of five fields (minute, hour, day of the month, month, day of the week): set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^ *((CRON_)?TZ=[-+_/A-Za-z0-9]+ +)?(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(ms|s|m|h))+|[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9,/-]+ +[*?0-9A-Za-z,/-]+ +[*?0-9A-Za-z,/-]+) *$')",message="schedule must be a cron expression of five fields (minute, hour, day of the month, month, day of the week), such as 0 */6 * * *, @daily or CRON_TZ=Europe/Berlin 30 3 * * 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
-	// How long backups of this path are kept, such as 168h; older ones of the same
-	// cluster, by the time in their names, are deleted after one has succeeded. Age is
-	// counted from that one's own time, or from now if that is earlier. The newest good
-	// one is always kept. Only for repeated backups. Default: for ever.
+	// How long backups of this path are kept, such as 168h. After a successful backup, older ones
+	// of the same cluster, by the time in their names, are deleted. Age is counted from the time
+	// of the successful backup, or from now if that is earlier. The newest good backup is always
+	// kept. Only for repeated backups. Default: forever.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="maxAge must be a duration of at least 1s with its unit, such as 12h, 168h (a week) or 1h30m"
 	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 
-	// What happens when a backup is due while the last one still runs. Forbid: it waits,
-	// and of several missed backups one is made. Allow: both run. Replace: the running one is
+	// What happens when a backup is due while the last one still runs. Forbid: it waits, and one
+	// backup makes up for all that were missed. Allow: both run. Replace: the running one is
 	// stopped. Default Forbid.
 	// +optional
 	// +kubebuilder:validation:Enum="";Forbid;Allow;Replace

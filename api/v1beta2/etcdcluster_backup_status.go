@@ -6,16 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionBackedUp is the type of a cluster's condition that etcd-backup-operator writes:
-// there is a good backup of the cluster, which is not too old. It is there once an
-// EtcdBackup is of this cluster, or spec.backup.maxAge is set. While it is False, back the
-// cluster up, or see why its EtcdBackups fail.
+// ConditionBackedUp is the type of a cluster's condition that etcd-backup-operator writes: there
+// is a good backup of the cluster, which is not too old. It is set once an EtcdBackup of this
+// cluster exists, or spec.backup.maxAge is set. While it is False, back the cluster up, or see
+// why its EtcdBackups fail.
 const ConditionBackedUp = "BackedUp"
 
 // The reasons of ConditionBackedUp, which etcd-backup-operator writes.
 const (
-	// ReasonBackedUp: the message says where the newest good backup lies, and of when.
-	// Nothing to do.
+	// ReasonBackedUp: the message says where the newest good backup is stored, and when it was
+	// made. Nothing to do.
 	ReasonBackedUp = "BackedUp"
 	// ReasonNoGoodBackup: there is no good backup of this cluster. One that was made without a
 	// quorum, or of the data before a restore, does not count. Create an EtcdBackup of the

@@ -10,21 +10,21 @@ const (
 	// ConditionProgressing: the operator is changing the cluster. False means that the
 	// cluster is up to date, or that the operator waits for the user; the reason tells which.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded: a member is not healthy, members' data differs, or the operator
-	// cannot do its work at all. The message names the members and what to do. A cluster that
-	// forms or grows is not degraded. Unknown: members are not queried, or refuse to tell,
-	// such as for want of a certificate or of credentials.
+	// ConditionDegraded: a member is not healthy, members' data differs, or the operator cannot
+	// do its work at all. The message names the members and what to do. A cluster that forms or
+	// grows is not degraded. Unknown: members are not queried, or refuse the operator's requests,
+	// for example because a certificate or credentials are missing.
 	ConditionDegraded = "Degraded"
 	// ConditionScaling: the operator adds or removes members to reach spec.size.
 	ConditionScaling = "Scaling"
-	// ConditionUpgrading: members move to another etcd version, or are to. The message counts
+	// ConditionUpgrading: members move to another etcd version, or will move. The message counts
 	// them, and says what blocks the move. False with the reason VersionRefused: set another
 	// spec.version.
 	ConditionUpgrading = "Upgrading"
 	// ConditionRecovering: the operator restarts or replaces a lost member, or rebuilds the
-	// cluster from a survivor. With the reason NoQuorum a member is lost that cannot be
-	// replaced before a quorum serves again. False with the reason QuorumLost: the operator
-	// waits for the user. Unknown: members are not queried, such as for want of a certificate.
+	// cluster from a survivor. With the reason NoQuorum, a lost member cannot be replaced before
+	// a quorum serves again. False with the reason QuorumLost: the operator waits for the user.
+	// Unknown: members are not queried, for example because a certificate is missing.
 	ConditionRecovering = "Recovering"
 	// ConditionPaused: spec.paused is true. The operator changes nothing, and etcd keeps
 	// running.
@@ -37,12 +37,12 @@ const (
 	// the first comparison; its reasons are Consistent, MemberDiffers and NoMajority. While it
 	// is False, follow the message before you trust a read.
 	ConditionConsistent = "Consistent"
-	// ConditionNameConflict: an object of a name that the cluster needs belongs to someone
-	// else. Remove that object, or rename the EtcdCluster.
+	// ConditionNameConflict: an object with a name that the cluster needs has another owner.
+	// Remove that object, or rename the EtcdCluster.
 	ConditionNameConflict = "NameConflict"
-	// ConditionOrphanedPods: Pods with the cluster's labels belong to someone else, such as
-	// to an earlier EtcdCluster of its name that was deleted with --cascade=orphan. The
-	// cluster's own Services do not select them. Delete them once they are not needed.
+	// ConditionOrphanedPods: Pods with the cluster's labels have another owner, for example an
+	// earlier EtcdCluster of this name that was deleted with --cascade=orphan. The cluster's own
+	// Services do not select them. Delete them once they are not needed.
 	ConditionOrphanedPods = "OrphanedPods"
 	// ConditionUnmanagedMembers: someone has added a member, or changed the peer URL of one,
 	// with etcdctl. The operator neither removes nor replaces such a member, and counts it in

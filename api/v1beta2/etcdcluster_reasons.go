@@ -59,9 +59,9 @@ const (
 	// replaced. Set it to false to resume reconciliation. Also a reason of Paused and
 	// Recovering.
 	ClusterReasonPaused = "Paused"
-	// ClusterReasonNameConflict: an object of a name that the cluster needs belongs to someone
-	// else. Remove it, or rename the EtcdCluster. If the message says that data can be lost
-	// with it, take a snapshot first. Also the reason of NameConflict.
+	// ClusterReasonNameConflict: an object with a name that the cluster needs has another owner.
+	// Remove it, or rename the EtcdCluster. If the message says that data can be lost with it,
+	// take a snapshot first. Also the reason of NameConflict.
 	ClusterReasonNameConflict = "NameConflict"
 	// ClusterReasonLegacyMembers: Pods of the archived operator run under this name. Follow
 	// docs/tasks/migration.md; the operator does not touch them.
@@ -103,16 +103,15 @@ const (
 	// lacks the role root. Correct the Secret of spec.auth.rootSecret. Also the reason of
 	// CredentialsInvalid.
 	ClusterReasonCredentialsInvalid = "CredentialsInvalid"
-	// ClusterReasonUnmanagedMembers: restarts and upgrades wait, because someone added or
-	// changed a member with etcdctl. Run the command in the message. Also the reason of
-	// UnmanagedMembers.
+	// ClusterReasonUnmanagedMembers: restarts and upgrades wait, because a user added or changed
+	// a member with etcdctl. Run the command in the message. Also the reason of UnmanagedMembers.
 	ClusterReasonUnmanagedMembers = "UnmanagedMembers"
-	// ClusterReasonScheduleInvalid: a schedule in spec.maintenance is no cron expression.
+	// ClusterReasonScheduleInvalid: a schedule in spec.maintenance is not a cron expression.
 	// Correct it.
 	ClusterReasonScheduleInvalid = "ScheduleInvalid"
 	// ClusterReasonExpansionRefused: a volume cannot be expanded to the storage that the spec
-	// asks for. Use a storage class with allowVolumeExpansion: true, or lift what refuses it,
-	// such as a quota. Also a reason of StorageResizing.
+	// asks for. Use a storage class with allowVolumeExpansion: true, or correct what rejects the
+	// expansion, such as a quota. Also a reason of StorageResizing.
 	ClusterReasonExpansionRefused = "ExpansionRefused"
 	// ClusterReasonWaitingForSnapshot: an upgrade waits until members write a snapshot, which
 	// takes too many entries to force. Lower spec.etcd.snapshotCount as the message says. Also
@@ -126,12 +125,13 @@ const (
 
 // Further reasons of Progressing that are not those of a step.
 const (
-	// ClusterReasonDeleting: the EtcdCluster is being deleted, once the finalizers in the
-	// message are removed; Kubernetes deletes what it owns. Nothing to do, unless a finalizer
-	// stays: remove what it is of. Also a reason of Available, Degraded and Recovering.
+	// ClusterReasonDeleting: the EtcdCluster is being deleted, once the finalizers in the message
+	// are removed; Kubernetes deletes what it owns. Nothing to do, unless a finalizer stays: see
+	// what the controller of that finalizer waits for. Also a reason of Available, Degraded and
+	// Recovering.
 	ClusterReasonDeleting = "Deleting"
-	// ClusterReasonUnknown: a reason was not in the form that the API takes. Read the message,
-	// which still holds. Any condition can have it.
+	// ClusterReasonUnknown: a reason was not in the form that the API accepts. Read the message,
+	// which is still valid. Any condition can have it.
 	ClusterReasonUnknown = "Unknown"
 	// ClusterReasonActionFailed: a step failed, with the error in the message. Wait, since the
 	// operator retries; if it lasts, correct what the error names. Also a reason of Available
@@ -144,26 +144,29 @@ const (
 	ClusterReasonWaitingForEtcd = "WaitingForEtcd"
 )
 
-// The reasons of Degraded and Progressing while the API server rejects a request of the
-// operator, and of the Warning event. The message has the API server's words. A rejection holds up
-// only what needs the rejected object.
+// The reasons of Degraded and Progressing while the API server rejects a request of the operator,
+// and of the Warning event. The message has the API server's error. A rejection delays only the
+// steps that need the rejected object.
 const (
-	// ClusterReasonPodRejected: a Pod cannot be created, as when a quota is used up, an
-	// admission policy denies it, or its PriorityClass does not exist. Lift what refuses it;
-	// the operator retries.
+	// ClusterReasonPodRejected: a Pod cannot be created, for example because a quota is used up,
+	// an admission policy denies it, or its PriorityClass does not exist. Correct the cause that
+	// the message names; the operator retries.
 	ClusterReasonPodRejected = "PodRejected"
-	// ClusterReasonVolumeRejected: a PVC cannot be created, as when a quota
-	// is used up. Lift what refuses it; the operator retries.
+	// ClusterReasonVolumeRejected: a PVC cannot be created, for example because a quota is used
+	// up. Correct the cause that the message names; the operator retries.
 	ClusterReasonVolumeRejected = "VolumeRejected"
-	// ClusterReasonServiceRejected: a Service cannot be created or updated. Lift what refuses
-	// it; the operator retries, and adds no member until then if the Service does not exist.
+	// ClusterReasonServiceRejected: a Service cannot be created or updated. Correct the cause
+	// that the message names; the operator retries. If the Service does not exist, no member is
+	// added until then.
 	ClusterReasonServiceRejected = "ServiceRejected"
 	// ClusterReasonPodDisruptionBudgetRejected: the PodDisruptionBudget cannot be created,
-	// updated or deleted. Lift what refuses it, or set spec.podDisruptionBudget: false; the
-	// operator retries, and restarts no healthy member until then.
+	// updated or deleted. Correct the cause that the message names, or set
+	// spec.podDisruptionBudget: false; the operator retries, and restarts no healthy member until
+	// then.
 	ClusterReasonPodDisruptionBudgetRejected = "PodDisruptionBudgetRejected"
 	// ClusterReasonActionRejected: an object cannot be changed or deleted, or the status of the
-	// EtcdCluster cannot be written. Lift what refuses it; the operator retries.
+	// EtcdCluster cannot be written. Correct the cause that the message names; the operator
+	// retries.
 	ClusterReasonActionRejected = "ActionRejected"
 )
 
@@ -234,8 +237,8 @@ const (
 	// ClusterReasonDeletingVolume: a PVC that belongs to no member, such as that of one that was
 	// removed, is deleted. The members have all of the cluster's data.
 	ClusterReasonDeletingVolume = "DeletingVolume"
-	// ClusterReasonRepairingImage: a Pod that cannot run its image gets the one that it is to
-	// run.
+	// ClusterReasonRepairingImage: a Pod that cannot run its image gets the image that the spec
+	// asks for.
 	ClusterReasonRepairingImage = "RepairingImage"
 	// ClusterReasonRetentionEnabled: the PVCs are kept when the EtcdCluster is deleted. Delete
 	// them yourself when you no longer need them.
@@ -248,8 +251,8 @@ const (
 	ClusterReasonExpandingVolume = "ExpandingVolume"
 )
 
-// The reasons of Progressing during steps that only the operator's log tells of. Nothing to do
-// where nothing else is said.
+// The reasons of Progressing during steps that are reported only in the operator's log. Nothing
+// to do where nothing else is said.
 const (
 	// ClusterReasonBootstrapping: the operator chooses the first member (the seed) and records
 	// it.
@@ -289,8 +292,8 @@ const (
 	// ClusterReasonDeletingPod: a Pod that belongs to no member, or ended before it could join, is
 	// deleted. No member's data is lost.
 	ClusterReasonDeletingPod = "DeletingPod"
-	// ClusterReasonMovingLeader: the leadership is to be transferred, as the annotation
-	// move-leader asks; the message says what that waits for.
+	// ClusterReasonMovingLeader: the leadership will be transferred to the member that the
+	// annotation move-leader names; the message says what the transfer waits for.
 	ClusterReasonMovingLeader = "MovingLeader"
 	// ClusterReasonDefragmenting: members are defragmented, one at a time. If it waits, the
 	// message says for what.
@@ -313,8 +316,8 @@ const (
 	ClusterReasonUpgradingMember = "UpgradingMember"
 	// ClusterReasonMemberUpgraded: a member runs the other version.
 	ClusterReasonMemberUpgraded = "MemberUpgraded"
-	// ClusterReasonUpgradeRedirected: members move to another version than the one that they
-	// were on the way to.
+	// ClusterReasonUpgradeRedirected: the target version has changed during an upgrade, and
+	// members move to the new one.
 	ClusterReasonUpgradeRedirected = "UpgradeRedirected"
 	// ClusterReasonUpgradeFinished: all members run the version.
 	ClusterReasonUpgradeFinished = "UpgradeFinished"
@@ -354,10 +357,11 @@ const (
 	// ClusterReasonMemberDefragmented: a member was defragmented; the message says how much
 	// was freed.
 	ClusterReasonMemberDefragmented = "MemberDefragmented"
-	// ClusterReasonLeaderMoved: the member leads that the annotation move-leader asks for.
+	// ClusterReasonLeaderMoved: the member that the annotation move-leader names is now the
+	// leader.
 	ClusterReasonLeaderMoved = "LeaderMoved"
-	// ClusterReasonLeaderRefused: the annotation move-leader names no voter. Set it to the name
-	// of one.
+	// ClusterReasonLeaderRefused: the annotation move-leader does not name a voter. Set it to the
+	// name of a voter.
 	ClusterReasonLeaderRefused = "LeaderRefused"
 )
 
@@ -370,9 +374,9 @@ const (
 	// ClusterReasonSeedAdopted: the seed of a restore is the cluster now, and grows to its
 	// size.
 	ClusterReasonSeedAdopted = "SeedAdopted"
-	// ClusterReasonSurvivorChosen: the survivor with the most data is chosen. What other
-	// members had acknowledged beyond it will be lost. To keep it, bring those members back
-	// before SurvivorAdopted.
+	// ClusterReasonSurvivorChosen: the survivor with the most data is chosen. Writes that only
+	// other members have will be lost. To keep them, bring those members back before
+	// SurvivorAdopted.
 	ClusterReasonSurvivorChosen = "SurvivorChosen"
 	// ClusterReasonRecoveringFromSurvivor: a seed is built from the survivor's snapshot, or
 	// the cluster grows from it. If it lasts, follow the message. Also a reason of Recovering

@@ -26,9 +26,9 @@ const (
 	PhaseFailed ClusterPhase = "Failed"
 )
 
-// ClusterStatus is what the operator reports of a cluster. Only the operator
-// writes it, and only when something in it has changed; but the field backup and the
-// condition BackedUp are etcd-backup-operator's.
+// ClusterStatus is what the operator reports of a cluster. Only etcd-operator writes it, and only
+// when something in it has changed. The field backup and the condition BackedUp are an exception:
+// etcd-backup-operator writes them.
 type ClusterStatus struct {
 	// The state of the cluster in a word: Creating, Running or Failed.
 	// +optional
@@ -195,15 +195,15 @@ type MaintenanceStatus struct {
 	// since then have the annotation etcd.database.coreos.com/defragmented on their Pods.
 	// +optional
 	LastDefragmentTime *metav1.Time `json:"lastDefragmentTime,omitempty"`
-	// The value of the annotation etcd.database.coreos.com/defragment with which the last
-	// round began that was asked for.
+	// The value that the annotation etcd.database.coreos.com/defragment had when it last started
+	// a round.
 	// +optional
 	DefragmentRequest string `json:"defragmentRequest,omitempty"`
-	// The last value of the annotation etcd.database.coreos.com/move-leader that was answered:
-	// the member led then, or was not made to.
+	// The last value of the annotation etcd.database.coreos.com/move-leader that the operator has
+	// handled: the member has become the leader, or leaderRefused says why not.
 	// +optional
 	LeaderRequest string `json:"leaderRequest,omitempty"`
-	// Why the member was not made to lead; empty if it leads.
+	// Why the member did not become the leader; empty if it did.
 	// +optional
 	LeaderRefused string `json:"leaderRefused,omitempty"`
 	// The defragmentation schedule in use, and since when it has been in the spec.
@@ -246,9 +246,9 @@ type ConsistencyStatus struct {
 	LastCheckTime metav1.Time `json:"lastCheckTime"`
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
-	// Consistent: all members have the same data. MemberDiffers: a majority has the same
-	// data, and differingMembers do not; they are replaced. NoMajority: the data of no
-	// majority is the same, and nothing is done.
+	// Consistent: all members have the same data. MemberDiffers: a majority has the same data,
+	// and differingMembers do not; they are replaced. NoMajority: no majority of the members has
+	// the same data, and the operator changes nothing.
 	Result ConsistencyResult `json:"result"`
 	// The ids, 16 hexadecimal digits, of the members whose data differs from that of the
 	// majority, until they are removed.
@@ -408,8 +408,8 @@ type MemberDetail struct {
 	// The node that the member runs on.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// Whether the operator does not manage this member, because somebody has added it, or
-	// has changed its peer URL, with etcdctl.
+	// Whether the operator does not manage this member, because a user has added it, or has
+	// changed its peer URL, with etcdctl.
 	// +optional
 	Unmanaged bool `json:"unmanaged,omitempty"`
 }

@@ -10,7 +10,7 @@ package v1beta2
 // spec.stopMembers is First or a seed was lost, no member is stopped yet. Nothing to do where
 // nothing else is said; to abort, delete the EtcdRestore.
 const (
-	// RestoreReasonVerifying: a Job fetches and checks the snapshot. Nothing is touched yet.
+	// RestoreReasonVerifying: a Job fetches and checks the snapshot. No cluster is changed yet.
 	// If it lasts, look at the Pod of the Job.
 	RestoreReasonVerifying = "Verifying"
 	// RestoreReasonResultLost: the Pod of the Job was deleted before its report was read, and
@@ -41,7 +41,7 @@ const (
 // The reasons of steps from the stop of the old members on, also of events. Nothing to do
 // where nothing else is said.
 const (
-	// RestoreReasonStoppingMembers: the old members are stopped, and nobody serves until the
+	// RestoreReasonStoppingMembers: the old members are stopped, and no member serves until the
 	// seed does. Members without volumes lose their data; the others get theirs back if the
 	// restore is rolled back.
 	RestoreReasonStoppingMembers = "StoppingMembers"
@@ -51,10 +51,11 @@ const (
 	// RestoreReasonSeedStarting: the seed has its start permit, and etcd starts with the
 	// restored data.
 	RestoreReasonSeedStarting = "SeedStarting"
-	// RestoreReasonSeedReady: the seed serves, and can never be restored again.
+	// RestoreReasonSeedReady: the seed serves, and the snapshot can never be restored to it
+	// again.
 	RestoreReasonSeedReady = "SeedReady"
 	// RestoreReasonSeedHandedOver: the seed is offered to etcd-operator. If it lasts, read the
-	// message, which has what etcd-operator says.
+	// message, which has the answer of etcd-operator.
 	RestoreReasonSeedHandedOver = "SeedHandedOver"
 	// RestoreReasonSeedAdopted: the cluster serves what the snapshot holds, and takes writes.
 	// Also the reason of HandedOff and Fenced from then on.
@@ -83,17 +84,17 @@ const (
 // The reasons of steps of a rollback, and of those after a failure or a deletion, also of
 // events. Nothing to do where nothing else is said: the cluster returns to its old members.
 const (
-	// RestoreReasonFenceWithdrawn: the request to fence the cluster is withdrawn. Nothing of
-	// the cluster was touched.
+	// RestoreReasonFenceWithdrawn: the request to fence the cluster is withdrawn. The cluster was
+	// not changed.
 	RestoreReasonFenceWithdrawn = "FenceWithdrawn"
 	// RestoreReasonClusterDeleted: the EtcdCluster that was created for this restore, and
 	// never served, is deleted.
 	RestoreReasonClusterDeleted = "ClusterDeleted"
 	// RestoreReasonVolumesReturned: the old members get their volumes back, with their data.
 	RestoreReasonVolumesReturned = "VolumesReturned"
-	// RestoreReasonFenceLifted: the fence is lifted, and etcd-operator recreates the old
-	// members that have volumes. As a failure: someone else has lifted it; create another
-	// EtcdRestore.
+	// RestoreReasonFenceLifted: the fence is lifted, and etcd-operator recreates the old members
+	// that have volumes. As a failure: the annotation that ends the fence was set by another
+	// client; create another EtcdRestore.
 	RestoreReasonFenceLifted = "FenceLifted"
 	// RestoreReasonJobDeleted: the Job is deleted, because the restore has failed. See Failed
 	// for why.
@@ -145,15 +146,15 @@ const (
 	// RestoreReasonPodNotStarting: the Pod that checks the snapshot does not start. Correct
 	// what the message names, such as a Secret, a volume or an image.
 	RestoreReasonPodNotStarting = "PodNotStarting"
-	// RestoreReasonVerificationFailed: a check of the snapshot failed, and is tried again. If
-	// it fails again, correct what the message says.
+	// RestoreReasonVerificationFailed: a check of the snapshot failed, and is retried. If it
+	// fails again, correct what the message says.
 	RestoreReasonVerificationFailed = "VerificationFailed"
 	// RestoreReasonSeedNotStarting: the seed's Pod does not start. Correct what the message
 	// names; if there is no room for it beside the old members, set spec.stopMembers: First.
 	RestoreReasonSeedNotStarting = "SeedNotStarting"
-	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and tries again. If it
-	// fails again, correct what the message says, or delete the EtcdRestore to return to the
-	// old members that have volumes.
+	// RestoreReasonSeedFailed: the seed could not restore the snapshot, and retries. If it fails
+	// again, correct what the message says, or delete the EtcdRestore to return to the old
+	// members that have volumes.
 	RestoreReasonSeedFailed = "SeedFailed"
 	// RestoreReasonSeedStopped: the seed's Pod ended, because its node refused or stopped it or
 	// because another Pod preempted it. Another seed follows; while members serve, the fourth
@@ -163,11 +164,11 @@ const (
 	// RestoreReasonSeedNotReady: etcd of the seed, or the launcher that waits to start it,
 	// exited and is restarted. Look at its log.
 	RestoreReasonSeedNotReady = "SeedNotReady"
-	// RestoreReasonVersionUnsupported: no seed is made, since spec.version of the EtcdCluster is not
-	// a version that etcd-operator runs. Set another one.
+	// RestoreReasonVersionUnsupported: no seed is created, because etcd-operator does not support
+	// spec.version of the EtcdCluster. Set another one.
 	RestoreReasonVersionUnsupported = "VersionUnsupported"
-	// RestoreReasonRefused: the API server refuses an action of the operator. Lift what
-	// refuses it, such as a quota; the operator retries.
+	// RestoreReasonRefused: the API server rejects an action of the operator. Correct the cause
+	// that the message names, such as a quota; the operator retries.
 	RestoreReasonRefused = "Refused"
 )
 
@@ -203,7 +204,7 @@ const (
 	// case. Copy it from status.clusterID of the EtcdCluster.
 	RestoreReasonClusterIDInvalid = "ClusterIDInvalid"
 	// RestoreReasonRevisionBumpTooSmall: with this revisionBump, clients could see revisions
-	// run backwards. Leave it out, or set the value in the message.
+	// decrease. Remove it, or set the value in the message.
 	RestoreReasonRevisionBumpTooSmall = "RevisionBumpTooSmall"
 	// RestoreReasonRevisionInvalid: spec.revision is negative. Set it to a revision of the
 	// backed-up cluster.
@@ -254,7 +255,7 @@ const (
 	// longer one, or spec.clusterID.
 	RestoreReasonAmbiguousPrefix = "AmbiguousPrefix"
 	// RestoreReasonHashMismatch: the data differs from what etcd hashed when the snapshot was
-	// taken; nothing is touched. Restore another snapshot. With spec.skipHashCheck this one is
+	// taken; nothing is changed. Restore another snapshot. With spec.skipHashCheck this one is
 	// restored as it is.
 	RestoreReasonHashMismatch = "HashMismatch"
 	// RestoreReasonEtcdNotServing: etcd does not start on the restored database, or does not
@@ -264,26 +265,25 @@ const (
 	// RestoreReasonServedDataDiffers: etcd serves other data than the snapshot holds
 	// (spec.startEtcd). Restore another snapshot, and report this.
 	RestoreReasonServedDataDiffers = "ServedDataDiffers"
-	// RestoreReasonEtcdVersionUnknown: nothing tells which version of etcd to start
-	// (spec.startEtcd). Set spec.startEtcd.version.
+	// RestoreReasonEtcdVersionUnknown: the version of etcd to start is unknown (spec.startEtcd).
+	// Set spec.startEtcd.version.
 	RestoreReasonEtcdVersionUnknown = "EtcdVersionUnknown"
-	// RestoreReasonRevisionNotHeld: no snapshot that is known holds spec.revision, and no archive
-	// beside one leads to it; nothing is touched. Set a revision that the message names, or restore
-	// another snapshot.
+	// RestoreReasonRevisionNotHeld: no known snapshot holds spec.revision, and no archive beside
+	// a snapshot reaches it; nothing is changed. Set a revision that the message names, or
+	// restore another snapshot.
 	RestoreReasonRevisionNotHeld = "RevisionNotHeld"
-	// RestoreReasonTimeNotHeld: no archive tells what the cluster held at spec.time; nothing is
-	// touched. Set a time that the message names, or spec.revision.
+	// RestoreReasonTimeNotHeld: no archive covers spec.time; nothing is changed. Set a time that
+	// the message names, or spec.revision.
 	RestoreReasonTimeNotHeld = "TimeNotHeld"
 	// RestoreReasonArchiveUnusable: a segment of the archive is damaged, or of another history
-	// than the snapshot; nothing is touched. Set spec.revision to one that a snapshot holds, or
+	// than the snapshot; nothing is changed. Set spec.revision to one that a snapshot holds, or
 	// restore another snapshot.
 	RestoreReasonArchiveUnusable = "ArchiveUnusable"
 	// RestoreReasonClusterAmbiguous: snapshots of several clusters hold spec.revision. Set
-	// spec.clusterID to the one that is meant.
+	// spec.clusterID to the id of the cluster to restore.
 	RestoreReasonClusterAmbiguous = "ClusterAmbiguous"
-	// RestoreReasonWrongCluster: the snapshot is of another cluster than the one that was
-	// asked for, or does not say of which it is. Name another snapshot, or leave out
-	// spec.clusterID.
+	// RestoreReasonWrongCluster: the snapshot is of another cluster than the one that was asked
+	// for, or does not record its cluster. Set another snapshot, or remove spec.clusterID.
 	RestoreReasonWrongCluster = "WrongCluster"
 	// RestoreReasonSnapshotChanged: another snapshot is at the place than the one that was
 	// stored or verified. Create another EtcdRestore to restore what is there now.
@@ -308,8 +308,8 @@ const (
 	// RestoreReasonQuotaTooSmall: etcd would refuse writes, because the database is larger
 	// than its quota. Raise spec.etcd.quotaBackendBytes.
 	RestoreReasonQuotaTooSmall = "QuotaTooSmall"
-	// RestoreReasonRevisionTooHigh: no revision is left to begin at. Leave out
-	// spec.revisionBump, or restore another snapshot.
+	// RestoreReasonRevisionTooHigh: no revision is left to begin at. Remove spec.revisionBump, or
+	// restore another snapshot.
 	RestoreReasonRevisionTooHigh = "RevisionTooHigh"
 	// RestoreReasonRootSecretMissing: authentication is enabled in the snapshot, and
 	// etcd-operator would have no credentials for it. Write them to a Secret, and name that
@@ -331,8 +331,8 @@ const (
 	// RestoreReasonResultInvalid: an agent reported success without what it found. Let
 	// operator and agent use images of one release.
 	RestoreReasonResultInvalid = "ResultInvalid"
-	// RestoreReasonRestoreFailed: a reason was not in the form that the API takes. Read the
-	// message, which still holds.
+	// RestoreReasonRestoreFailed: a reason was not in the form that the API accepts. Read the
+	// message, which is still valid.
 	RestoreReasonRestoreFailed = "RestoreFailed"
 )
 

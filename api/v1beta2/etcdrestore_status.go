@@ -14,8 +14,8 @@ const (
 	// RestoreNone is a restore that the operator has not looked at yet. If it stays so, check
 	// that an etcd-restore-operator runs and watches this namespace.
 	RestoreNone RestorePhase = ""
-	// RestorePending waits for what it names, or for another restore of the cluster. Read
-	// status.waitingFor.
+	// RestorePending waits for an object that the spec names, or for another restore of the
+	// cluster. Read status.waitingFor.
 	RestorePending RestorePhase = "Pending"
 	// RestoreVerifying fetches and checks the snapshot, and, unless spec.stopMembers is First,
 	// rebuilds its database in the seed's Pod, while the old members serve. No member is
@@ -48,12 +48,12 @@ const (
 // The types of a restore's conditions, beside ConditionComplete and ConditionFailed.
 const (
 	// ConditionVerified: the snapshot has been fetched and checked. While it is False, the
-	// message says how far that is, or what to correct. Of an EtcdBackup with
-	// spec.verification: the backup that was verified last is good. While it is False, that one
-	// could not be proved, and while it is Unknown, none was verified yet: follow the message.
+	// message says how far that is, or what to correct. Of an EtcdBackup with spec.verification:
+	// the backup that was verified last is good. While it is False, the verification of that
+	// backup failed, and while it is Unknown, no backup was verified yet: follow the message.
 	ConditionVerified = "Verified"
-	// ConditionFenced: etcd-operator has suspended its reconciliation of the cluster, and
-	// nobody replaces a member that is lost. To abort, delete the EtcdRestore.
+	// ConditionFenced: etcd-operator has suspended its reconciliation of the cluster, and lost
+	// members are not replaced. To abort, delete the EtcdRestore.
 	ConditionFenced = "Fenced"
 	// ConditionHandedOff: the cluster has grown from the seed, and serves. From then on
 	// nothing is rolled back.
@@ -71,7 +71,7 @@ type RestoreStatus struct {
 	// Why the restore failed. Empty unless it has.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// The same in its parts, from when the restore begins to roll back.
+	// The reason and the message of the failure, once the restore begins to roll back.
 	// +optional
 	Failure *RestoreFailure `json:"failure,omitempty"`
 
@@ -108,7 +108,7 @@ type RestoreStatus struct {
 	// What etcd has served of the restored database. Only with spec.startEtcd.
 	// +optional
 	Served *ServedState `json:"served,omitempty"`
-	// The revision that spec.time stands for, once the archive has told it.
+	// The revision of the cluster at spec.time, once the archive was read.
 	// +optional
 	TargetRevision int64 `json:"targetRevision,omitempty"`
 	// The recovery point, with spec.time: whatever etcd had acknowledged before it is restored,
@@ -193,8 +193,8 @@ type RestoreSnapshot struct {
 	// How many keys it holds.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
-	// How its data compares with the hash that its EtcdBackup recorded of its source. Of a
-	// restore, the rebuilt database is compared too, before it is handed over.
+	// How its data compares with the hash that its EtcdBackup recorded of its source. A restore
+	// compares the rebuilt database as well, before it is handed over.
 	// +optional
 	Hash HashComparison `json:"hash,omitempty"`
 	// How many keys there were at spec.revision or spec.time, with those whose lease the
@@ -226,7 +226,7 @@ type RestoreSnapshot struct {
 	AuthEnabled bool `json:"authEnabled,omitempty"`
 }
 
-// HashComparison is how a snapshot's data compares with the hash that etcd told of it.
+// HashComparison is how a snapshot's data compares with the hash that etcd reported for it.
 type HashComparison string
 
 const (
@@ -241,7 +241,7 @@ const (
 	HashSkipped HashComparison = "Skipped"
 )
 
-// RestoredState is what is restored of a snapshot that holds more, or less.
+// RestoredState describes which part of the snapshot, and of the archive beside it, is restored.
 type RestoredState struct {
 	// The revision of the backed-up cluster at which every key is restored: spec.revision, that
 	// of spec.time, or the snapshot's own.
@@ -251,24 +251,25 @@ type RestoredState struct {
 	// Keep.
 	// +optional
 	TotalKeys int64 `json:"totalKeys,omitempty"`
-	// How many later revisions the snapshot has, which are left out.
+	// How many later revisions the snapshot has, which are not restored.
 	// +optional
 	RevisionsLeftOut int64 `json:"revisionsLeftOut,omitempty"`
 	// How many revisions after the snapshot's are restored from the archive beside it.
 	// +optional
 	RevisionsAppended int64 `json:"revisionsAppended,omitempty"`
-	// How many keys there were at that revision that do not begin with one of spec.prefixes:
-	// they are left out. Only with spec.prefixes.
+	// How many keys there were at that revision that do not begin with one of spec.prefixes, and
+	// are not restored. Only with spec.prefixes.
 	// +optional
 	KeysLeftOut *int64 `json:"keysLeftOut,omitempty"`
 	// How many keys had a lease at that revision which the snapshot does not have. They are
-	// left out, or restored without a lease, as spec.leasedKeys says.
+	// omitted, or restored without a lease, as spec.leasedKeys says.
 	// +optional
 	KeysWithoutLease int64 `json:"keysWithoutLease,omitempty"`
 }
 
-// ServedState is what an etcd has served that was started on a restored database: just what the
-// snapshot holds, by the number of keys, the revision and etcd's own hash of all (HashKV).
+// ServedState describes the data that an etcd on the restored database has served. It is the same
+// as in the snapshot: the number of keys, the revision and etcd's own hash of all data (HashKV)
+// are equal.
 type ServedState struct {
 	// The full version of the etcd that was started, such as 3.6.16.
 	EtcdVersion string `json:"etcdVersion"`
@@ -311,8 +312,8 @@ type CatalogueEntry struct {
 	// Its size in bytes, as it is stored.
 	// +optional
 	Size int64 `json:"size,omitempty"`
-	// True for one that no quorum confirmed, or whose member reported errors: it is not
-	// taken by s3.prefix.
+	// True if no quorum confirmed this snapshot, or its member reported errors. A restore with
+	// s3.prefix does not select it.
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 }

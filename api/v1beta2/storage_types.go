@@ -30,8 +30,8 @@ const (
 
 // S3Source is a place in an S3 store.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.caSecret) && self.caSecret.size() > 0) || !(has(self.caConfigMap) && self.caConfigMap.size() > 0)",message="set only one of caSecret and caConfigMap; a ConfigMap can hold the certificates of several CAs"
-// +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || self.kmsKeyID.size() == 0 || (has(self.serverSideEncryption) && self.serverSideEncryption.startsWith('aws:kms'))",message="kmsKeyID is set, and serverSideEncryption does not use it: set serverSideEncryption: aws:kms, or remove kmsKeyID"
+// +kubebuilder:validation:XValidation:rule="!(has(self.caSecret) && self.caSecret.size() > 0) || !(has(self.caConfigMap) && self.caConfigMap.size() > 0)",message="caSecret must not be set together with caConfigMap: remove one of them; a ConfigMap can hold the certificates of several CAs"
+// +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || self.kmsKeyID.size() == 0 || (has(self.serverSideEncryption) && self.serverSideEncryption.startsWith('aws:kms'))",message="kmsKeyID must not be set unless serverSideEncryption is aws:kms or aws:kms:dsse: set serverSideEncryption, or remove kmsKeyID"
 type S3Source struct {
 	// The bucket and the key, such as mybucket/etcd.backup. A one-shot backup is
 	// stored under exactly this name, a repeated one under
@@ -39,7 +39,7 @@ type S3Source struct {
 	// name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a bucket and a key: set it to one like mybucket/etcd.backup, without s3://"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path must be a bucket and a key, such as mybucket/etcd.backup, without s3://"
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the bucket and what the keys of repeated backups
@@ -49,7 +49,7 @@ type S3Source struct {
 	// is done.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without s3://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix must be a bucket and the beginning of keys, such as mybucket/prod/, or mybucket/ for the whole bucket, without s3://"
 	Prefix string `json:"prefix,omitempty"`
 
 	// The Secret with the keys credentials and, optionally, config: AWS' own files,
@@ -57,14 +57,14 @@ type S3Source struct {
 	// SDK finds credentials, by pod.serviceAccountName for example.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="awsSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as aws"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="awsSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as aws"
 	AWSSecret string `json:"awsSecret,omitempty"`
 
 	// The URL of the store, if it is not AWS' own, such as
 	// http://minio.default:9000. Without a scheme it is reached by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="endpoint is not the URL of an S3 store: set it to one like https://s3.example.com or http://minio.default:9000"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="endpoint must be the URL of an S3 store, such as https://s3.example.com or http://minio.default:9000"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
@@ -73,14 +73,14 @@ type S3Source struct {
 	// the public CAs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as store-ca"
 	CASecret string `json:"caSecret,omitempty"`
 
-	// The ConfigMap with the PEM certificates of the CAs, under any keys. Instead of
-	// caSecret.
+	// The ConfigMap with the PEM certificates of the CAs, under any keys. Must not be set
+	// together with caSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caConfigMap is the name of a ConfigMap of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caConfigMap must be the name of a ConfigMap of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as store-ca"
 	CAConfigMap string `json:"caConfigMap,omitempty"`
 
 	// Puts the bucket into the path of the URL instead of the host name, as many stores
@@ -93,7 +93,7 @@ type S3Source struct {
 	// of them must be set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region holds letters, digits and dashes: set it to one like eu-central-1"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.A-Za-z0-9]*$')",message="region must consist of letters, digits, dashes, underscores and dots, such as eu-central-1"
 	Region string `json:"region,omitempty"`
 
 	// The storage class of the objects that are stored, such as STANDARD_IA. Default:
@@ -101,8 +101,8 @@ type S3Source struct {
 	// restore would wait for hours: set GLACIER_IR instead. Ignored by restores.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass holds letters, digits and underscores: set it to one like STANDARD_IA"
-	// +kubebuilder:validation:XValidation:rule="!(self.upperAscii() in ['GLACIER', 'DEEP_ARCHIVE'])",messageExpression="'storageClass ' + self + ' takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_A-Za-z0-9]*$')",message="storageClass must consist of letters, digits, dashes and underscores, such as STANDARD_IA"
+	// +kubebuilder:validation:XValidation:rule="!(self.upperAscii() in ['GLACIER', 'DEEP_ARCHIVE'])",messageExpression="'storageClass must not be ' + self + ', because a restore would wait hours for its objects: set GLACIER_IR or STANDARD_IA'"
 	StorageClass string `json:"storageClass,omitempty"`
 
 	// How the store encrypts the objects that are stored: AES256, aws:kms or
@@ -115,15 +115,15 @@ type S3Source struct {
 	// The key for aws:kms. Default: AWS' own for S3.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.:/A-Za-z0-9]*$')",message="kmsKeyID is the id, alias or ARN of a key: set it to one like alias/backups, with letters, digits, dashes, underscores, dots, colons and slashes"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.:/A-Za-z0-9]*$')",message="kmsKeyID must be the id, alias or ARN of a key, such as alias/backups: use only letters, digits, dashes, underscores, dots, colons and slashes"
 	KMSKeyID string `json:"kmsKeyID,omitempty"`
 
 	// Tags of the objects that are stored, set when they are created. The operator adds
 	// sha256 and size afterwards, where the store supports tags. Ignored by restores.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() > 0 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: shorten it"
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['sha256', 'size'] || k.startsWith('aws:'))",messageExpression="self.filter(k, k in ['sha256', 'size'] || k.startsWith('aws:'))[0] + ' is set by the operator or by the store (as are sha256, size and aws:*); remove it or use another key'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() > 0 && k.size() <= 128 && self[k].size() <= 256)",message="each tag must have a key of 1 to 128 characters and a value of at most 256 characters: set a shorter key or value"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k in ['sha256', 'size'] || k.startsWith('aws:'))",messageExpression="self.filter(k, k in ['sha256', 'size'] || k.startsWith('aws:'))[0] + ' is reserved for the operator and for the store (as are sha256, size and aws:*): remove it, or use another key'"
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// When uploads carry a checksum. WhenSupported: always a CRC32. WhenRequired: a
@@ -140,7 +140,7 @@ type PVCSource struct {
 	// The PersistentVolumeClaim of this namespace.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="claimName must be the name of a PVC of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-backups"
 	ClaimName string `json:"claimName"`
 
 	// The file on the volume, such as backups/etcd.db. A one-shot backup is stored
@@ -149,7 +149,7 @@ type PVCSource struct {
 	// A restore reads exactly this file, and writes nothing to the volume.
 	// +required
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([^/\\\\x00-\\\\x1f\\\\x7f]{1,255}/)*[^/\\\\x00-\\\\x1f\\\\x7f]{1,255}$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([^/\\\\x00-\\\\x1f\\\\x7f]{1,255}/)*[^/\\\\x00-\\\\x1f\\\\x7f]{1,255}$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path must be the path of a file on the volume, such as backups/etcd.db, without a slash at either end, without .., and with at most 255 characters between slashes"
 	Path string `json:"path"`
 }
 
@@ -158,14 +158,14 @@ type ABSSource struct {
 	// The container and the blob, as s3.path.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a container and a blob: set it to one like mycontainer/etcd.backup, without abs://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path must be a container and a blob, such as mycontainer/etcd.backup, without abs://"
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the container and what the names of repeated backups
 	// begin with, as s3.prefix.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a container and the beginning of blobs' names: set it to one like mycontainer/prod/, or mycontainer/ for the whole container, without abs://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-a-z0-9]{1,61}[a-z0-9]/[^\\x00-\\x1f\\x7f]*$')",message="prefix must be a container and the beginning of blobs' names, such as mycontainer/prod/, or mycontainer/ for the whole container, without abs://"
 	Prefix string `json:"prefix,omitempty"`
 
 	// The Secret with the keys storage-account and storage-key, and cloud if it is not
@@ -173,14 +173,14 @@ type ABSSource struct {
 	// then endpoint must be set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="absSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as azure"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="absSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as azure"
 	ABSSecret string `json:"absSecret,omitempty"`
 
 	// The URL of the storage account, such as https://myaccount.blob.core.windows.net.
 	// Default: that of the account in absSecret. Without a scheme it is reached by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="endpoint is not the URL of a storage account: set it to one like https://myaccount.blob.core.windows.net"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?(/[^?#\\\\s\\\\x00-\\\\x1f\\\\x7f]*)?$')",message="endpoint must be the URL of a storage account, such as https://myaccount.blob.core.windows.net"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
@@ -188,7 +188,7 @@ type ABSSource struct {
 	// this CA is trusted. It needs absSecret. Default: the public CAs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as store-ca"
 	CASecret string `json:"caSecret,omitempty"`
 }
 
@@ -197,21 +197,21 @@ type GCSSource struct {
 	// The bucket and the object, as s3.path.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a bucket and an object: set it to one like mybucket/etcd.backup, without gcs://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path must be a bucket and an object, such as mybucket/etcd.backup, without gcs://"
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the bucket and what the names of repeated backups
 	// begin with, as s3.prefix.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of objects' names: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without gcs://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]/[^\\x00-\\x1f\\x7f]*$')",message="prefix must be a bucket and the beginning of objects' names, such as mybucket/prod/, or mybucket/ for the whole bucket, without gcs://"
 	Prefix string `json:"prefix,omitempty"`
 
 	// The Secret with the key credentials.json, the key of a service account, or
 	// access-token. Without it, the workload identity of pod.serviceAccountName is used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="gcpSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as google"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="gcpSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as google"
 	GCPSecret string `json:"gcpSecret,omitempty"`
 
 	// The URL of the store, without a path. Default: https://storage.googleapis.com. A store
@@ -219,7 +219,7 @@ type GCSSource struct {
 	// by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?/?$')",message="endpoint is not the URL of a store without a path: set it to one like https://storage.googleapis.com"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?([-._A-Za-z0-9]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]{1,5})?/?$')",message="endpoint must be the URL of a store, without a path, such as https://storage.googleapis.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
@@ -227,7 +227,7 @@ type GCSSource struct {
 	// this CA is trusted. Default: the public CAs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as store-ca"
 	CASecret string `json:"caSecret,omitempty"`
 }
 
@@ -236,14 +236,14 @@ type OSSSource struct {
 	// The bucket and the key, as s3.path.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1280
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path is not a bucket and a key: set it to one like mybucket/etcd.backup, without oss://"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\\\x00-\\\\x1f\\\\x7f]+$')",message="path must be a bucket and a key, such as mybucket/etcd.backup, without oss://"
 	Path string `json:"path,omitempty"`
 
 	// For restores, instead of path: the bucket and what the keys of repeated backups
 	// begin with, as s3.prefix.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without oss://"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z0-9][-._A-Za-z0-9]{1,254}/[^\\x00-\\x1f\\x7f]*$')",message="prefix must be a bucket and the beginning of keys, such as mybucket/prod/, or mybucket/ for the whole bucket, without oss://"
 	Prefix string `json:"prefix,omitempty"`
 
 	// The Secret with the keys accessKeyID and accessKeySecret, and securityToken if the
@@ -251,7 +251,7 @@ type OSSSource struct {
 	// assumed (RRSA).
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="ossSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as oss"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="ossSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as oss"
 	OSSSecret string `json:"ossSecret,omitempty"`
 
 	// The URL of the store in the bucket's region, such as
@@ -259,7 +259,7 @@ type OSSSource struct {
 	// reached by https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?[-._A-Za-z0-9]+(:[0-9]{1,5})?/?$')",message="endpoint is not the URL of OSS in a region: set it to one like https://oss-cn-hangzhou.aliyuncs.com"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.matches('^(https?://)?[-._A-Za-z0-9]+(:[0-9]{1,5})?/?$')",message="endpoint must be the URL of OSS in a region, such as https://oss-cn-hangzhou.aliyuncs.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
 	// The Secret whose key ca.crt holds the PEM certificate of the private CA that has
@@ -267,6 +267,6 @@ type OSSSource struct {
 	// this CA is trusted. Default: the public CAs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as store-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="caSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as store-ca"
 	CASecret string `json:"caSecret,omitempty"`
 }

@@ -6,9 +6,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // auto and certManager. With none of them, traffic is not encrypted. The source cannot be
 // changed after the cluster is created.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager exclude each other: set only the one that the certificates come from"
-// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites || (!has(self.auto) && !has(self.certManager) && 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites)",fieldPath=".cipherSuites",message="etcd serves HTTP/2, which it does not start without a certain suite: add TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)"
-// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || !has(self.minVersion) || self.minVersion != 'TLS1.3'",fieldPath=".cipherSuites",message="the cipher suites of TLS 1.3 cannot be chosen: remove cipherSuites, or set minVersion: TLS1.2"
+// +kubebuilder:validation:XValidation:rule="[has(self.static), has(self.auto), has(self.certManager)].filter(b, b).size() <= 1",message="static, auto and certManager must not be set together: keep the source of the cluster's certificates, and remove the others"
+// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites || (!has(self.auto) && !has(self.certManager) && 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256' in self.cipherSuites)",fieldPath=".cipherSuites",message="cipherSuites must contain TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, for static certificates with RSA keys, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), because etcd does not start without it: add it"
+// +kubebuilder:validation:XValidation:rule="!has(self.cipherSuites) || self.cipherSuites.size() == 0 || !has(self.minVersion) || self.minVersion != 'TLS1.3'",fieldPath=".cipherSuites",message="cipherSuites must not be set together with minVersion: TLS1.3, because the cipher suites of TLS 1.3 cannot be configured: remove cipherSuites, or set minVersion: TLS1.2"
 type TLSPolicy struct {
 	// Certificates that the user keeps in Secrets.
 	// +optional
@@ -48,7 +48,7 @@ type IssuedTLS struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1h')",message="certificateLifetime is a duration of at least 1h: set it with its unit, such as 2160h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('1h')",message="certificateLifetime must be a duration of at least 1h with its unit, such as 2160h"
 	CertificateLifetime *metav1.Duration `json:"certificateLifetime,omitempty"`
 	// How long the old CA is still trusted after all certificates of the cluster have been
 	// issued by the new one. Clients must load their new certificates within this time.
@@ -56,7 +56,7 @@ type IssuedTLS struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$')",message="caOverlap is a duration: set it with its unit, such as 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$')",message="caOverlap must be a duration with its unit, such as 24h"
 	CAOverlap *metav1.Duration `json:"caOverlap,omitempty"`
 	// Additional DNS names and IP addresses by which clients reach the members, such as
 	// those of a load balancer.
@@ -64,15 +64,15 @@ type IssuedTLS struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([*][.])?[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[0-9A-Fa-f.:]+$')",message="a server name is a DNS name or an IP address: set it without scheme and port, such as etcd.example.com"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([*][.])?[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$') || self.matches('^[0-9A-Fa-f.:]+$')",message="the server name must be a DNS name or an IP address, without scheme and port, such as etcd.example.com"
 	ServerNames []string `json:"serverNames,omitempty"`
 	// The common name of the certificate in <cluster>-client-tls: the etcd user that its holder
 	// is where authentication is enabled. Empty: it has none. Programs that speak JSON with
 	// etcd (Patroni, APISIX) need that, and log in with a password. Default <cluster>-client.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self != 'root'",message="clientCommonName is for applications, and root is etcd's administrator: set the name of another etcd user"
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.:@+/A-Za-z0-9]*$')",message="clientCommonName is the name of an etcd user: set it to letters, digits and any of - _ . : @ + /, such as app"
+	// +kubebuilder:validation:XValidation:rule="self != 'root'",message="clientCommonName must not be root, because applications use the certificate and root is etcd's administrator: set the name of another etcd user"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-_.:@+/A-Za-z0-9]*$')",message="clientCommonName must be the name of an etcd user: use only letters, digits and - _ . : @ + /, such as app"
 	ClientCommonName *string `json:"clientCommonName,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type AutoTLS struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('24h')",message="caLifetime is a duration of at least 24h: set it with its unit, such as 43800h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,4}$') && duration(self) >= duration('24h')",message="caLifetime must be a duration of at least 24h with its unit, such as 43800h"
 	CALifetime *metav1.Duration `json:"caLifetime,omitempty"`
 }
 
@@ -101,17 +101,17 @@ type CertManagerTLS struct {
 type IssuerReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="name is the name of an Issuer or ClusterIssuer: set it to lower-case letters, digits, dashes and dots, such as etcd-ca"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="name must be the name of an Issuer or ClusterIssuer: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-ca"
 	Name string `json:"name"`
 	// Issuer (default) or ClusterIssuer.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9]*$')",message="kind is the kind of an issuer: set Issuer or ClusterIssuer"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[A-Za-z][A-Za-z0-9]*$')",message="kind must be the kind of an issuer: set Issuer or ClusterIssuer"
 	Kind string `json:"kind,omitempty"`
 	// Default cert-manager.io.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="group is the API group of an issuer: set it to one like cert-manager.io"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="group must be the API group of an issuer, such as cert-manager.io"
 	Group string `json:"group,omitempty"`
 }
 
@@ -119,7 +119,7 @@ type IssuerReference struct {
 // them are the predecessor's (peer.crt, server.crt, etcd-client.crt, …), or
 // those of a kubernetes.io/tls Secret (tls.crt, tls.key, ca.crt).
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.operatorSecret) && self.operatorSecret.size() > 0) == (has(self.member) && has(self.member.serverSecret) && self.member.serverSecret.size() > 0)",message="operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
+// +kubebuilder:validation:XValidation:rule="(has(self.operatorSecret) && self.operatorSecret.size() > 0) == (has(self.member) && has(self.member.serverSecret) && self.member.serverSecret.size() > 0)",message="operatorSecret and member.serverSecret must be set together, because the operator is a client of the members: set both to serve clients over TLS, or remove both"
 type StaticTLS struct {
 	// The Secrets that the members use.
 	// +optional
@@ -129,7 +129,7 @@ type StaticTLS struct {
 	// members: etcd-client.crt, etcd-client.key, etcd-client-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="operatorSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-operator-tls"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="operatorSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-operator-tls"
 	OperatorSecret string `json:"operatorSecret,omitempty"`
 }
 
@@ -139,14 +139,14 @@ type MemberSecret struct {
 	// peer-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="peerSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-peer-tls"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="peerSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-peer-tls"
 	PeerSecret string `json:"peerSecret,omitempty"`
 
 	// The Secret for the traffic with clients: server.crt, server.key,
 	// server-ca.crt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serverSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-server-tls"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="serverSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-server-tls"
 	ServerSecret string `json:"serverSecret,omitempty"`
 }
 

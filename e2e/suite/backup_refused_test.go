@@ -23,15 +23,15 @@ func TestBadBackupSpecs(t *testing.T) {
 		want []string
 	}{
 		"NoSource":          {s3, []string{"no source is set", "set clusterRef.name"}},
-		"BothSources":       {of + `etcdEndpoints: ["http://example-client:2379"], ` + s3, []string{"set only one of clusterRef and etcdEndpoints"}},
-		"EndpointNoScheme":  {`etcdEndpoints: ["example-client:2379"], ` + s3, []string{"spec.etcdEndpoints[0]", "set it to one like http://example-client:2379"}},
+		"BothSources":       {of + `etcdEndpoints: ["http://example-client:2379"], ` + s3, []string{"clusterRef must not be set together with etcdEndpoints"}},
+		"EndpointNoScheme":  {`etcdEndpoints: ["example-client:2379"], ` + s3, []string{"spec.etcdEndpoints[0]", "must be a URL with scheme, host and port, such as http://example-client:2379"}},
 		"NoStorage":         {of + `storageType: S3`, []string{"spec.s3", "set s3.path"}},
 		"NoStorageType":     {of + `s3: {path: mybucket/etcd.backup}`, []string{"spec.storageType", "Required"}},
 		"StorageUnknown":    {of + `storageType: FTP`, []string{"spec.storageType", "FTP is not supported: set S3, OSS, ABS, GCS or PVC"}},
 		"PathWithoutBucket": {of + `storageType: S3, s3: {path: etcd.backup}`, []string{"spec.s3.path", "mybucket/etcd.backup"}},
 		"PathLeavesVolume":  {of + `storageType: PVC, pvc: {claimName: backups, path: ../etcd.db}`, []string{"spec.pvc.path", "without .."}},
 		"ScheduleNonsense":  {of + `backupPolicy: {schedule: "every day"}, ` + s3, []string{"spec.backupPolicy.schedule", "0 */6 * * *"}},
-		"ScheduleTwice":     {of + `backupPolicy: {schedule: "@daily", backupIntervalInSecond: 60}, ` + s3, []string{"set only one of schedule and backupIntervalInSecond"}},
+		"ScheduleTwice":     {of + `backupPolicy: {schedule: "@daily", backupIntervalInSecond: 60}, ` + s3, []string{"schedule must not be set together with backupIntervalInSecond: remove one of them"}},
 		"UnknownField":      {of + `backupPolice: {maxBackups: 1}, ` + s3, []string{"spec.backupPolice"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,8 +60,8 @@ func TestCreatorsReachNoMore(t *testing.T) {
 		"Certificate": {"EtcdBackup", `etcdEndpoints: ["https://example.com:2379"], clientTLSSecret: web, ` + toS3, []string{"cannot use Secret web"}},
 		"Volume":      {"EtcdBackup", `clusterRef: {name: x}, storageType: PVC, pvc: {claimName: data, path: etcd.db}`, []string{"cannot use PVC data"}},
 		"Account":     {"EtcdBackup", `clusterRef: {name: x}, pod: {serviceAccountName: etcd-operator}, ` + toS3, []string{"cannot use ServiceAccount etcd-operator"}},
-		"NewCluster":  {"EtcdRestore", `clusterTemplate: {spec: {size: 1}}, ` + fromS3, []string{"creates an EtcdCluster", "cannot create"}},
-		"InPlace":     {"EtcdRestore", `etcdCluster: {name: x}, target: InPlace, ` + fromS3, []string{"replaces what EtcdCluster x holds", "cannot update"}},
+		"NewCluster":  {"EtcdRestore", `clusterTemplate: {spec: {size: 1}}, ` + fromS3, []string{"cannot create EtcdClusters", "this EtcdRestore creates one"}},
+		"InPlace":     {"EtcdRestore", `etcdCluster: {name: x}, target: InPlace, ` + fromS3, []string{"cannot update EtcdCluster x", "this EtcdRestore replaces its data"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "object.yaml")

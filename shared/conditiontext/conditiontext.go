@@ -43,6 +43,9 @@ func Reason(reason, other string) string {
 // bytes long.
 func Clip(text string) string { return ClipTo(text, MaxText) }
 
+// Quote returns the text of Clip in quotation marks. fmt's %q would escape it again.
+func Quote(text string) string { return `"` + Clip(text) + `"` }
+
 // Message is the same for a whole message of a condition: at most MaxMessage bytes.
 func Message(text string) string { return ClipTo(text, MaxMessage) }
 

@@ -30,6 +30,9 @@ func TestClip(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
 		}
 	}
+	if got, want := Quote("a\x1bb"), `"a\u001bb"`; got != want {
+		t.Errorf("Quote got %s, want %s: it is escaped once", got, want)
+	}
 	if got := Message(strings.Repeat("x", MaxMessage+1)); len(got) != MaxMessage || !strings.HasSuffix(got, ellipsis) {
 		t.Errorf("a message is cut to %d bytes, want %d", len(got), MaxMessage)
 	}

@@ -152,12 +152,12 @@ func (l *Launcher) refusal(h Host) (string, error) {
 		if err != nil || !l.o.NewMember || used > 0 {
 			return "", err
 		}
-		return fmt.Sprintf("the volume of this new member, %s, already holds data of another one", l.owner()), nil
+		return fmt.Sprintf("the volume already has data of another member, but %s is new", l.owner()), nil
 	}
 	if found.Member == l.o.Member.Name && (found.ClusterUID == l.o.ClusterUID || slices.Contains(l.o.FormerClusterUIDs, found.ClusterUID)) {
 		return "", nil
 	}
-	return fmt.Sprintf("the data is that of %s, and this is %s", found, l.owner()), nil
+	return fmt.Sprintf("the volume has the data of %s, not of %s", found, l.owner()), nil
 }
 
 // owner is who this launcher starts etcd for.

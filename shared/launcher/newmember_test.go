@@ -38,7 +38,7 @@ func TestNewMemberRefusesUnmarkedData(t *testing.T) {
 		}
 		l := New(o)
 		why, err := l.refusal(c.disk)
-		if err != nil || (why != "") != c.refused || c.refused && !strings.Contains(why, "already holds data of another") {
+		if err != nil || (why != "") != c.refused || c.refused && !strings.Contains(why, "already has data of another") {
 			t.Errorf("%s (%s): refused %q, %v, want refused: %t", name, c.reason, why, err, c.refused)
 		}
 	}

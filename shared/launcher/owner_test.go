@@ -85,7 +85,7 @@ func TestWhoseData(t *testing.T) {
 	}{
 		"its own":             {`{"clusterUID":"cluster-1","member":"a"}`, nil, "", "a restart"},
 		"unmarked":            {"", nil, "", "of an earlier release, or made by a restore"},
-		"another member's":    {`{"clusterUID":"cluster-1","member":"b"}`, nil, "the data is that of member b of the EtcdCluster of uid cluster-1, and this is member a", "a copy"},
+		"another member's":    {`{"clusterUID":"cluster-1","member":"b"}`, nil, "the volume has the data of member b of the EtcdCluster of uid cluster-1, not of member a", "a copy"},
 		"another cluster's":   {`{"clusterUID":"cluster-2","member":"a"}`, nil, "of the EtcdCluster of uid cluster-2", "a copy in another namespace"},
 		"an adopted volume":   {`{"clusterUID":"cluster-2","member":"a"}`, []string{"cluster-0", other}, "", "the user has asked for it"},
 		"adopted, but copied": {`{"clusterUID":"cluster-2","member":"b"}`, []string{other}, "member b", "it is another member's all the same"},
@@ -161,7 +161,7 @@ func TestCopyIsRefused(t *testing.T) {
 		}
 		c := clone.start()
 		why := clone.refuses()
-		if want := "the data is that of member a of the EtcdCluster of uid production"; !strings.Contains(why, want) {
+		if want := "the volume has the data of member a of the EtcdCluster of uid production"; !strings.Contains(why, want) {
 			t.Errorf("it says %q, want %q", why, want)
 		}
 		if strings.Contains(c.Output(), "etcd-version") || !strings.Contains(c.Output(), string(ReasonForeignData)) {

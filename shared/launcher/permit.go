@@ -113,7 +113,7 @@ func (p StartPermit) Validate(name, peerURL string) error {
 	others := p.others(name)
 	for _, peer := range p.After {
 		if !slices.Contains(others, peer) {
-			return fmt.Errorf("after has %s, which is not the URL of another member in initialCluster", peer)
+			return fmt.Errorf("after contains %s, which is not the URL of another member in initialCluster", peer)
 		}
 	}
 	switch p.State {
@@ -122,10 +122,10 @@ func (p StartPermit) Validate(name, peerURL string) error {
 			return fmt.Errorf("state is new, but initialCluster is %q: a cluster begins with one member, with one peer URL", p.InitialCluster)
 		}
 		if p.Token == "" {
-			return errors.New("state is new, but token is empty: clusters with the same token may share their ids")
+			return errors.New("state is new, but token is empty: clusters with the same token can have the same ids")
 		}
 		if p.CatchUp {
-			return errors.New("state is new, but catchUp is set: there is nobody to catch up with")
+			return errors.New("state is new, but catchUp is set: a new cluster has no other member to catch up with")
 		}
 		return nil
 	case StateExisting:
@@ -158,7 +158,7 @@ func parseInitialCluster(s string) (types.URLsMap, error) {
 	}
 	urls := members.URLs() // sorted
 	if len(slices.Compact(urls)) < len(urls) {
-		return nil, fmt.Errorf("initialCluster %q has a URL twice", s)
+		return nil, fmt.Errorf("initialCluster %q contains a peer URL twice", s)
 	}
 	return members, nil
 }

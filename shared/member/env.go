@@ -75,7 +75,7 @@ func ValidateEnv(env []corev1.EnvVar) error {
 			return fmt.Errorf("%s: %s configures TLS: remove it, and write in spec.TLS where the certificates come from", field, e.Name)
 		}
 		if isOneOf(e.Name, reservedEnv, reservedEnvPrefixes) {
-			return fmt.Errorf("%s: %s decides what the member is and where it keeps its data, which is the operator's to say: remove it", field, e.Name)
+			return fmt.Errorf("%s: %s must not be set, because the operator sets the identity, the addresses and the data folder of each member: remove it", field, e.Name)
 		}
 	}
 	return nil

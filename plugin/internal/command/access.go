@@ -28,7 +28,7 @@ import (
 func (a *App) ctl() *cobra.Command {
 	return a.of("ctl CLUSTER -- ARGS", "Run etcdctl against a cluster, from this machine",
 		`Run etcdctl against a cluster, from this machine, through port-forwards, with the certificate and the
-user that the EtcdCluster names. etcdctl is part of this program. What would go round the operator
+user that the EtcdCluster names. etcdctl is part of this program. What would bypass the operator
 is refused: adding and removing members, etcd's downgrade, and, unless the cluster is paused or has an
 alarm, defrag and move-leader.`,
 		examples("ctl example -- get --prefix app/", "ctl example -- endpoint status -w table"),
@@ -103,20 +103,20 @@ func refuse(c *v1beta2.EtcdCluster, args []string) error {
 	}
 	switch {
 	case called[0] == "endpoint" && slices.ContainsFunc(args, func(arg string) bool { return arg == "--cluster" || arg == "--cluster=true" }):
-		return errors.New("etcdctl endpoint --cluster asks the members by their names inside Kubernetes, and this asks all of them anyway: leave --cluster out")
+		return errors.New("etcdctl endpoint --cluster does not work here, because it uses the members' names inside Kubernetes: remove --cluster, since all members are queried without it")
 	case called[0] == "member" && (verb == "add" || verb == "promote"):
-		return fmt.Errorf("etcdctl member %s goes round the operator, which adds members itself: kubectl scale etcd %s --replicas=N", verb, c.Name)
+		return fmt.Errorf("etcdctl member %s is not allowed, because the operator adds members: run \"kubectl scale etcd %s --replicas=N\" instead", verb, c.Name)
 	case called[0] == "member" && (verb == "remove" || verb == "update"):
 		isUnmanaged := slices.ContainsFunc(c.Status.MemberDetails, func(m v1beta2.MemberDetail) bool { return m.Unmanaged && m.ID == target })
 		if isUnmanaged && meta.IsStatusConditionTrue(c.Status.Conditions, v1beta2.ConditionUnmanagedMembers) {
 			return nil
 		}
-		return fmt.Errorf("etcdctl member %s goes round the operator, which replaces lost members itself: kubectl scale etcd %s --replicas=N for fewer", verb, c.Name)
+		return fmt.Errorf("etcdctl member %s is not allowed, because the operator replaces lost members: run \"kubectl scale etcd %s --replicas=N\" for fewer members", verb, c.Name)
 	case (called[0] == "defrag" || called[0] == "move-leader") && !c.Spec.Paused && len(c.Status.Alarms) == 0:
-		return fmt.Errorf("etcdctl %s goes round the operator, which does it when all members are healthy and nothing else is going on: %s %s %s. To do it by hand, pause the operator first: %s pause %s",
+		return fmt.Errorf("etcdctl %s is not allowed, because the operator does this when all members are healthy: run \"%s %s %s\" instead. To do it yourself, run \"%s pause %s\" first",
 			called[0], Name, called[0], c.Name, Name, c.Name)
 	case called[0] == "downgrade" && (verb == "enable" || verb == "cancel"):
-		return fmt.Errorf("etcdctl downgrade %s goes round the operator: %s upgrade %s VERSION", verb, Name, c.Name)
+		return fmt.Errorf("etcdctl downgrade %s is not allowed, because the operator changes versions: run \"%s upgrade %s VERSION\" instead", verb, Name, c.Name)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ or to one that serves, and to another one when that is lost.`,
 		examples("port-forward example", "port-forward example --port 12379"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if port < 0 || port > math.MaxUint16 {
-				return fmt.Errorf("--port %d is not a port: set one from 1 to %d, or 0", port, math.MaxUint16)
+				return fmt.Errorf("--port %d is not a port: set a number from 1 to %d, or 0 for a free port", port, math.MaxUint16)
 			}
 			begun, shown := false, ""
 			for pause := a.Poll; ; {
@@ -224,12 +224,12 @@ func (a *App) forwardTo(ctx context.Context, args []string, port *int) (forwarde
 	if s.cluster.ServerTLSSecret() != "" {
 		scheme = "https"
 	}
-	fmt.Fprintf(a.Out, "%s://localhost:%d leads to member %s. Ctrl-C ends it.\n", scheme, *port, pod)
+	fmt.Fprintf(a.Out, "%s://localhost:%d leads to member %s. Press Ctrl-C to stop.\n", scheme, *port, pod)
 	return forwarded, pod, nil
 }
 
 // errNoMember means that the cluster does not have the member: it was replaced, or never existed.
-var errNoMember = errors.New("there is no member")
+var errNoMember = errors.New("does not exist")
 
 // choosePod is the Pod to forward to: the one that is named, or a voter that is ready.
 func (a *App) choosePod(ctx context.Context, s *scene, named string) (string, error) {
@@ -248,11 +248,11 @@ func (a *App) choosePod(ctx context.Context, s *scene, named string) (string, er
 	}
 	switch {
 	case named != "" && !slices.Contains(s.memberNames(), named):
-		return "", fmt.Errorf("%w %s in %s, but %s", errNoMember, named, s.title(), strings.Join(s.memberNames(), ", "))
+		return "", fmt.Errorf("member %s %w: the members of %s are %s", named, errNoMember, s.title(), strings.Join(s.memberNames(), ", "))
 	case named != "":
-		return "", fmt.Errorf("the Pod of member %s does not run: %s members %s", named, Name, s.cluster.Name)
+		return "", fmt.Errorf("the Pod of member %s is not running: run \"%s members %s\" to see why", named, Name, s.cluster.Name)
 	case chosen == "":
-		return "", fmt.Errorf("no Pod of a voter is ready: %s status %s", Name, s.cluster.Name)
+		return "", fmt.Errorf("no voter's Pod is ready: run \"%s status %s\" to see why", Name, s.cluster.Name)
 	}
 	return chosen, nil
 }

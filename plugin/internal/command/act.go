@@ -80,7 +80,7 @@ func (s *scene) errPaused() error {
 	if !s.cluster.Spec.Paused {
 		return nil
 	}
-	return fmt.Errorf("reconciliation of %s is paused, so that the operator would not act: %s resume %s", s.title(), Name, s.cluster.Name)
+	return fmt.Errorf("the operator would not act, because reconciliation of %s is paused: run \"%s resume %s\" first", s.title(), Name, s.cluster.Name)
 }
 
 func (a *App) pause() *cobra.Command {
@@ -227,7 +227,7 @@ if you can: then nothing is lost.`,
 				return err
 			}
 			if got := s.reason(v1beta2.ConditionAvailable); got != v1beta2.ClusterReasonQuorumLost {
-				return fmt.Errorf("the quorum of %s is not known to be lost, so that there is nothing to recover: Available has the reason %s, not %s", s.title(), got, v1beta2.ClusterReasonQuorumLost)
+				return fmt.Errorf("there is nothing to recover, because the quorum of %s is not known to be lost: the condition Available has the reason %s, not %s", s.title(), got, v1beta2.ClusterReasonQuorumLost)
 			}
 			id := s.cluster.Status.ClusterID
 			if err := a.confirm(c, "%s\n\nThis starts %s again from the data of its most advanced survivor. WRITES THAT HAD NOT REACHED IT ARE LOST.", s.condition(v1beta2.ConditionAvailable), s.title()); err != nil {
@@ -356,11 +356,11 @@ func (s *scene) chooseOwner(volumes []corev1.PersistentVolumeClaim, asked types.
 	slices.Sort(owners)
 	switch {
 	case s.cluster.Status.ClusterID != "":
-		return "", fmt.Errorf("%s has begun already, with the cluster id %s: volumes are adopted before that only", s.title(), s.cluster.Status.ClusterID)
+		return "", fmt.Errorf("%s has already started, with the cluster id %s: volumes can only be adopted before a cluster starts", s.title(), s.cluster.Status.ClusterID)
 	case !s.cluster.Spec.Persistent():
 		return "", fmt.Errorf("%s has no pod.persistentVolumeClaimSpec: delete it, and create it with one", s.title())
 	case len(owners) == 0:
-		return "", fmt.Errorf("there is no volume of an earlier EtcdCluster %s: kubectl get pvc -l %s=%s", s.cluster.Name, v1beta2.LabelCluster, s.cluster.Name)
+		return "", fmt.Errorf("there is no volume of an earlier EtcdCluster %s: run \"kubectl get pvc -l %s=%s\" to see all volumes", s.cluster.Name, v1beta2.LabelCluster, s.cluster.Name)
 	case asked != "" && !slices.Contains(owners, string(asked)):
 		return "", fmt.Errorf("there is no volume of an EtcdCluster with the uid %s: set --owner to %s", asked, strings.Join(owners, " or "))
 	case asked != "":

@@ -36,7 +36,7 @@ func TestPauseAndResume(t *testing.T) {
 	screens = append(screens, w.run("restart example --yes"), w.run("certs renew example"), w.run("resume example"), w.run("pause example --wait=false"))
 	golden(t, "pause", screens...)
 	w.then = nil
-	if got := w.run("resume example --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator goes on") {
+	if got := w.run("resume example --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator continues") {
 		t.Error(got)
 	}
 }
@@ -57,7 +57,7 @@ func TestWaitGoesOn(t *testing.T) {
 	}
 	w.then = func(o client.Object) { c := o.(*v1beta2.EtcdCluster); c.Status.ControlPaused = c.Spec.Paused }
 	answer(apierrors.NewServiceUnavailable("the API server is shutting down"))
-	if got := w.run("pause example"); !strings.Contains(got, "does not answer, trying again") || !strings.Contains(got, "is paused") {
+	if got := w.run("pause example"); !strings.Contains(got, "does not answer; retrying") || !strings.Contains(got, "is paused") {
 		t.Error(got)
 	}
 	answer(apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("etcdclusters").GroupResource(), "example", nil))
@@ -339,7 +339,7 @@ func TestCertificatesRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := w.run("certs renew example --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator goes on") {
+	if got := w.run("certs renew example --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator continues") {
 		t.Error(got)
 	}
 	// Somebody has no right to read Secrets.
@@ -405,7 +405,7 @@ func TestCertificatesRotated(t *testing.T) {
 		t.Errorf("it ends %d steps before the rotation does", len(steps))
 	}
 	golden(t, "certs-rotate-ca", screen)
-	if got := w.run("certs rotate-ca example --yes --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator goes on") {
+	if got := w.run("certs rotate-ca example --yes --timeout 20ms"); !strings.Contains(got, "error: not done yet: the operator continues") {
 		t.Error(got)
 	}
 }

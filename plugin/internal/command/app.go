@@ -1,5 +1,5 @@
 // Package command is the command line of kubectl etcd. Each command reads, or asks for a change
-// by the custom resources; none goes round the operators.
+// by the custom resources; none bypasses the operators.
 package command
 
 import (

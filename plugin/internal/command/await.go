@@ -53,7 +53,7 @@ func (p *positive) String() string { return time.Duration(*p).String() }
 func (p *positive) Type() string { return "duration" }
 
 // errTimeout says that the wait ended, and not the work.
-var errTimeout = errors.New("not done yet: the operator goes on, and kubectl etcd status shows how far it is")
+var errTimeout = errors.New("not done yet: the operator continues; run \"kubectl etcd status\" to see its progress")
 
 // await reads by look until it is done, and shows each new line of progress.
 func (a *App) await(ctx context.Context, w waiting, look func(context.Context) (progress string, done bool, err error)) error {
@@ -118,7 +118,7 @@ func (w *waiting) ended(ctx context.Context, timedOut error, late bool) error {
 
 // noAnswer is the progress while the API server does not answer.
 func noAnswer(err error) string {
-	return fmt.Sprintf("the API server does not answer, trying again: %v", err)
+	return fmt.Sprintf("the API server does not answer; retrying: %v", err)
 }
 
 // tellNoAnswer shows that a watch has failed to read, and goes on.

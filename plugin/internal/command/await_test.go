@@ -65,9 +65,9 @@ func TestNoOperatorActs(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	w := aWorld(t, aCluster("example"), aBackup("hourly", "example"))
 	for line, want := range map[string]string{
-		"verify hourly":  "error: not done yet: the verification goes on, and kubectl get etcdrs hourly-verify-20260101-120000 -n default shows how far it is",
-		"backup example": "error: not done yet: the backup goes on, and kubectl get etcdbk example-20260101-120000 -n default shows how far it is",
-		"pause example":  "error: not done yet: the operator goes on, and kubectl etcd status shows how far it is",
+		"verify hourly":  "error: not done yet: the verification continues; run \"kubectl get etcdrs hourly-verify-20260101-120000 -n default\" to see its progress",
+		"backup example": "error: not done yet: the backup continues; run \"kubectl get etcdbk example-20260101-120000 -n default\" to see its progress",
+		"pause example":  "error: not done yet: the operator continues; run \"kubectl etcd status\" to see its progress",
 	} {
 		if got := w.run(line + " --timeout 20ms"); !strings.Contains(got, want) {
 			t.Errorf("%s: it does not say %s:\n%s", line, want, got)
@@ -121,7 +121,7 @@ func TestWatchGoesOn(t *testing.T) {
 				}
 			}
 			got := w.run(row.line)
-			if strings.Contains(got, "error: ") != row.ends || strings.Contains(got, "12:00:00  the API server does not answer, trying again: ") == row.ends {
+			if strings.Contains(got, "error: ") != row.ends || strings.Contains(got, "12:00:00  the API server does not answer; retrying: ") == row.ends {
 				t.Errorf("it ends: %t; not as it should:\n%s", !row.ends, got)
 			}
 			if strings.Contains(got, "\x1b") != row.terminal {

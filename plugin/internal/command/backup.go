@@ -37,10 +37,10 @@ func (p *place) addTo(cmd *cobra.Command) {
 // check returns an error if flags contradict each other or have an invalid value.
 func (p *place) check() error {
 	if p.s3 != "" && p.pvc != "" || p.like != "" && (p.s3 != "" || p.pvc != "") {
-		return errors.New("set only one of --like, --s3 and --pvc")
+		return errors.New("--like, --s3 and --pvc must not be set together: set only one of them")
 	}
 	if claim, path, _ := strings.Cut(p.pvc, "/"); p.pvc != "" && (claim == "" || path == "") {
-		return fmt.Errorf("--pvc %s is not of the form CLAIM/PATH, such as backups/etcd.db", p.pvc)
+		return fmt.Errorf("--pvc %s must have the form CLAIM/PATH, such as backups/etcd.db", p.pvc)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (p *place) specLike(ctx context.Context, s *scene, name string) (*v1beta2.B
 			return nil, err
 		}
 	case len(backups) == 0:
-		return nil, fmt.Errorf("%s has no EtcdBackup that tells where to store it: set --s3 BUCKET/KEY, --pvc CLAIM/PATH or --like BACKUP, or create an EtcdBackup for another store", s.title())
+		return nil, fmt.Errorf("%s has no EtcdBackup whose store could be used: set --s3 BUCKET/KEY, --pvc CLAIM/PATH or --like BACKUP, or create an EtcdBackup for another store", s.title())
 	case len(backups) == 1:
 		like = &backups[0]
 	case len(repeated) == 1:
@@ -151,7 +151,7 @@ makes already, or where the flags say. An existing object is never replaced.`,
 			}
 			fmt.Fprintf(a.Out, "EtcdBackup %s is created.\n", name)
 			w.unseen = unread("EtcdBackup", b, func() bool { return b.Status.Phase != v1beta2.BackupNone || len(b.Status.Conditions) > 0 })
-			w.timedOut = fmt.Errorf("not done yet: the backup goes on, and kubectl get etcdbk %s -n %s shows how far it is", name, s.Namespace)
+			w.timedOut = fmt.Errorf("not done yet: the backup continues; run \"kubectl get etcdbk %s -n %s\" to see its progress", name, s.Namespace)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return backedUpBy(ctx, s.Access, name, b) }); err != nil || !w.wait {
 				return err
 			}

@@ -47,7 +47,7 @@ func (a *App) certsStatus() *cobra.Command {
 				return err
 			}
 			if !s.cluster.UsesTLS() {
-				return fmt.Errorf("%s has no TLS: its members and clients talk in the clear", s.title())
+				return fmt.Errorf("%s does not use TLS, so it has no certificates: set spec.TLS when you create a cluster", s.title())
 			}
 			certificates := s.certificates(cmd.Context())
 			return a.print(o, certificates, func(f screen.Format) error {
@@ -197,7 +197,7 @@ continues.`,
 				return fmt.Errorf("%s has no CA of its own (TLS.auto): replace the CA where its certificates are issued", s.title())
 			}
 			if t := s.cluster.Status.TLS; t != nil && t.Rotation != "" {
-				return fmt.Errorf("a CA rotation of %s is under way (%s): %s", s.title(), t.Rotation, s.condition(v1beta2.ConditionCertificatesReady))
+				return fmt.Errorf("a CA rotation of %s is already in progress (%s): %s", s.title(), t.Rotation, s.condition(v1beta2.ConditionCertificatesReady))
 			}
 			trusted := s.trusted()
 			overlap := s.cluster.Spec.Issued().Overlap()

@@ -51,7 +51,7 @@ flags of kube-apiserver, or the exact configuration of kamaji, kubeadm, patroni,
 func (a *App) copySecret(cmd *cobra.Command, s *scene, namespace string) error {
 	name := s.cluster.ClientTLSSecret()
 	if name == "" {
-		return fmt.Errorf("no certificate is issued for applications of %s: it has neither TLS.auto nor TLS.certManager", s.title())
+		return fmt.Errorf("%s has no certificate for applications, because neither spec.TLS.auto nor spec.TLS.certManager is set", s.title())
 	}
 	secret := &corev1.Secret{}
 	if err := s.Get(cmd.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name}, secret); err != nil {
@@ -65,6 +65,6 @@ func (a *App) copySecret(cmd *cobra.Command, s *scene, namespace string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "# A copy of Secret %s/%s. It does not follow when the certificate is renewed: apply it again then.\n%s", s.Namespace, plaintext.Line(name), data)
+	fmt.Fprintf(a.Out, "# A copy of Secret %s/%s. It is not updated when the certificate is renewed: copy the Secret again then.\n%s", s.Namespace, plaintext.Line(name), data)
 	return nil
 }

@@ -71,7 +71,7 @@ func (s *scene) nextLeader(named []string) (string, error) {
 		}
 	}
 	if len(named) > 0 {
-		return "", fmt.Errorf("%s is not a voter of %s: %s members %s shows who is", named[0], s.title(), Name, s.cluster.Name)
+		return "", fmt.Errorf("%s is not a voter of %s: run \"%s members %s\" to see the voters", named[0], s.title(), Name, s.cluster.Name)
 	}
 	return "", fmt.Errorf("%s has no other voter that could lead", s.title())
 }
@@ -85,7 +85,7 @@ func (s *scene) answered(ctx context.Context, key, request string, done func(*v1
 		return "", false, err
 	}
 	if s.cluster.Annotations[key] != request {
-		return "", false, fmt.Errorf("the annotation %s of %s has been changed: the request is withdrawn, or replaced by another one", key, s.title())
+		return "", false, fmt.Errorf("another client has changed the annotation %s of %s, so the request is withdrawn or replaced", key, s.title())
 	}
 	if m := s.cluster.Status.Maintenance; m != nil {
 		if isDone, err := done(m); isDone || err != nil {
@@ -148,7 +148,7 @@ spec.maintenance.defragmentSchedule.`,
 				return err
 			}
 			if s.cluster.Status.ClusterID == "" {
-				return fmt.Errorf("%s has not begun yet: %s", s.title(), s.condition(v1beta2.ConditionAvailable))
+				return fmt.Errorf("%s has not started yet: %s", s.title(), s.condition(v1beta2.ConditionAvailable))
 			}
 			if err := a.confirm(c, "This defragments the %d members of %s, one at a time. Clients that are connected to a member wait meanwhile.", len(s.cluster.Status.MemberDetails), s.title()); err != nil {
 				return err

@@ -67,7 +67,7 @@ An installation by Helm is updated by Helm.`,
 			ctx := cmd.Context()
 			for _, name := range i.operators {
 				if !slices.Contains(operatorNames, name) {
-					return fmt.Errorf("--operators %s is not known: set some of %s", name, strings.Join(operatorNames, ", "))
+					return fmt.Errorf("--operators %s is not supported: set one or more of %s", name, strings.Join(operatorNames, ", "))
 				}
 			}
 			access, err := a.Connect(false)
@@ -96,7 +96,7 @@ An installation by Helm is updated by Helm.`,
 				}
 				fmt.Fprintf(a.ErrOut, "applied %s %s\n", o.GetKind(), o.GetName())
 			}
-			w.timedOut = errors.New("not ready yet: everything is applied, and the Deployments go on; the last line says what they wait for")
+			w.timedOut = errors.New("not ready yet: everything is applied, and the Deployments continue; the last line says what they wait for")
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return deployed(ctx, access, objects) }); err != nil || !w.wait {
 				return err
 			}
@@ -377,7 +377,7 @@ func errNoNamespace(ctx context.Context, access *kube.Access, objects []*unstruc
 		}
 		err := access.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("nothing was changed: namespace %s does not exist: kubectl create namespace %s", name, name)
+			return fmt.Errorf("nothing was changed, because namespace %s does not exist: run \"kubectl create namespace %s\" first", name, name)
 		}
 		known = append(known, name) // who may not read it may have the right to create objects in it
 	}

@@ -94,7 +94,7 @@ func (a *App) logPods(ctx context.Context, s *scene, named []string, ofOperators
 	}
 	for _, name := range named {
 		if !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == name }) {
-			return nil, fmt.Errorf("%s has no Pod %s: %s members %s", s.title(), name, Name, s.cluster.Name)
+			return nil, fmt.Errorf("%s has no Pod %s: run \"%s members %s\" to see its members", s.title(), name, Name, s.cluster.Name)
 		}
 	}
 	if len(named) > 0 {

@@ -44,7 +44,7 @@ func (a *App) list() *cobra.Command {
 			clusters := &v1beta2.EtcdClusterList{}
 			if err := access.List(cmd.Context(), clusters, client.InNamespace(access.Namespace)); err != nil {
 				if meta.IsNoMatchError(err) {
-					return fmt.Errorf("the API server does not know the kind EtcdCluster: install the operators with %s install", Name)
+					return fmt.Errorf("the API server has no kind EtcdCluster: run \"%s install\" to install the operators", Name)
 				}
 				return fmt.Errorf("list EtcdClusters: %w", err)
 			}

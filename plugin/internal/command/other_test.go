@@ -284,7 +284,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.run("install --source ../../../deploy --yes")
-	if want := "error: nothing was changed: namespace default does not exist: kubectl create namespace default\n"; !strings.Contains(got, want) || strings.Contains(got, "applied") {
+	if want := "error: nothing was changed, because namespace default does not exist: run \"kubectl create namespace default\" first\n"; !strings.Contains(got, want) || strings.Contains(got, "applied") {
 		t.Error(got)
 	}
 }

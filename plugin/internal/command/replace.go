@@ -78,7 +78,7 @@ func (s *scene) canReplace(member string) error {
 		return fmt.Errorf("a restore of %s is in progress, for which old volumes are kept: wait until it is done", s.title())
 	}
 	if names := s.memberNames(); !slices.Contains(names, member) {
-		return fmt.Errorf("%s has no member %s, but %s", s.title(), member, strings.Join(names, ", "))
+		return fmt.Errorf("member %s does not exist: the members of %s are %s", member, s.title(), strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *scene) claimOf(ctx context.Context, member string) (*corev1.PersistentV
 		return nil, fmt.Errorf("read PVC %s: %w", member, err)
 	}
 	if owner := claim.Labels[v1beta2.LabelOwner]; !metav1.IsControlledBy(claim, s.cluster) && owner != string(s.cluster.UID) {
-		return nil, fmt.Errorf("PVC %s is not one of %s: it is left alone", member, s.title())
+		return nil, fmt.Errorf("PVC %s does not belong to %s, so it is not deleted", member, s.title())
 	}
 	return claim, nil
 }

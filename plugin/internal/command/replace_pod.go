@@ -32,7 +32,7 @@ func (a *App) replacePod(ctx context.Context, s *scene, name string, c confirmat
 	err = s.SubResource("eviction").Create(ctx, pod, eviction)
 	switch {
 	case apierrors.IsTooManyRequests(err):
-		return fmt.Errorf("nothing was changed: the PodDisruptionBudget of %s allows no eviction now, since too few members would be left: %w", s.title(), err)
+		return fmt.Errorf("nothing was changed: the PodDisruptionBudget of %s does not allow an eviction now, because too few members would be left: %w", s.title(), err)
 	case err != nil:
 		return fmt.Errorf("evict Pod %s: %w", pod.Name, err)
 	}

@@ -38,12 +38,13 @@ const (
 func (a *App) report() *cobra.Command {
 	var file string
 	var etcd asking
-	cmd := a.of("report CLUSTER", "Pack what is known of a cluster into a file for a bug report",
-		`Pack what is known of a cluster into a tar.gz for a bug report: its screens, the custom resources,
-Pods, volumes, Services and events, and the logs of etcd and of the operators. No Secret is in it, and
-no value of etcd. Texts of fields, flags and variables are in it only if they are on a list of known
-ones; keys in PEM, users in URLs, and what has the form of a token are left out. Logs of slow requests
-name keys of etcd: look before you send it.`,
+	cmd := a.of("report CLUSTER", "Pack information about a cluster into a file for a bug report",
+		`Pack information about a cluster into a tar.gz for a bug report: the output of other commands, the
+custom resources, Pods, volumes, Services and events, and the logs of etcd and of the operators. The
+file contains no Secret and no value of etcd. It contains the texts of fields, flags and variables only
+if they are on a list of known texts. Keys in PEM format, users and passwords in URLs, and texts that
+look like tokens are removed. Log lines of slow requests contain names of keys in etcd: read the file
+before you send it.`,
 		examples("report example", "report example --file /tmp/example.tar.gz"), func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			s, err := a.open(ctx, args[0])

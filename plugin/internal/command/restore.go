@@ -32,7 +32,7 @@ is touched.`,
 		examples("verify hourly", "verify hourly --start-etcd", "verify hourly --start-etcd --any-node", "verify hourly -o json"), func(cmd *cobra.Command, args []string) error {
 			f := o.format
 			if startEtcd = startEtcd || etcdVersion != ""; anyNode && !startEtcd {
-				return errors.New("--any-node is for --start-etcd: without it the check runs on any node")
+				return errors.New("--any-node must not be set without --start-etcd: without --start-etcd, the check can run on any node")
 			}
 			ctx := cmd.Context()
 			access, err := a.Connect(false)
@@ -67,7 +67,7 @@ is touched.`,
 			}
 			fmt.Fprintf(about, "EtcdRestore %s is created, which verifies.\n", name)
 			w.unseen = unread("EtcdRestore", r, hasBegun(r))
-			w.timedOut = fmt.Errorf("not done yet: the verification goes on, and kubectl get etcdrs %s -n %s shows how far it is", name, access.Namespace)
+			w.timedOut = fmt.Errorf("not done yet: the verification continues; run \"kubectl get etcdrs %s -n %s\" to see its progress", name, access.Namespace)
 			waited := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, access, name, r) })
 			if waited != nil && !f.IsData() {
 				return waited
@@ -127,7 +127,7 @@ func chooseEntry(b *v1beta2.EtcdBackup, entry string) (string, error) {
 	case entry != "" && !slices.Contains(good, entry):
 		return "", fmt.Errorf("EtcdBackup %s has no stored backup %s: set --entry to one of %s", b.Name, entry, cmp.Or(strings.Join(good, ", "), "those that it will have made"))
 	case len(good) == 0:
-		return "", fmt.Errorf("EtcdBackup %s has stored no backup yet: %s backups shows what became of them", b.Name, Name)
+		return "", fmt.Errorf("EtcdBackup %s has not stored a backup yet: run \"%s backups\" to see why", b.Name, Name)
 	}
 	return entry, nil
 }
@@ -182,11 +182,11 @@ one (--size and --version).`,
 		func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if t.template.file == fromStdin && !c.yes {
-				return errors.New("--template - reads the manifest from the standard input, so that you cannot be asked there: add --yes")
+				return errors.New("--template - must be set together with --yes, because the manifest takes the place of your answers on standard input: add --yes")
 			}
 			switch {
 			case t.revision != 0 && t.time.at != nil:
-				return errors.New("set only one of --to-revision and --to-time")
+				return errors.New("--to-revision and --to-time must not be set together: set only one of them")
 			case t.revision < 0 || t.template.size < 0:
 				return errors.New("set --to-revision and --size to 1 or more")
 			}
@@ -210,7 +210,7 @@ one (--size and --version).`,
 			name := r.Name
 			fmt.Fprintf(a.Out, "EtcdRestore %s is created. To abort it before the hand-over: kubectl delete etcdrs %s -n %s\n", name, name, s.Namespace)
 			w.unseen = unread("EtcdRestore", r, hasBegun(r))
-			w.timedOut = fmt.Errorf("not done yet: the restore goes on, and kubectl get etcdrs %s -n %s shows how far it is", name, s.Namespace)
+			w.timedOut = fmt.Errorf("not done yet: the restore continues; run \"kubectl get etcdrs %s -n %s\" to see its progress", name, s.Namespace)
 			if err := a.await(ctx, w, func(ctx context.Context) (string, bool, error) { return restoredBy(ctx, s.Access, name, r) }); err != nil || !w.wait {
 				return err
 			}
@@ -333,7 +333,7 @@ func (m *moment) Set(text string) error {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return errors.New("it is not a time: set one such as 2026-03-01T12:00:00Z, or how long ago, such as 10m")
+		return errors.New("it is not a time: set a time such as 2026-03-01T12:00:00Z, or how long ago, such as 10m")
 	}
 	m.at = &metav1.Time{Time: at}
 	return nil

@@ -38,9 +38,9 @@ const fromStdin = "-"
 
 func (t *template) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.file, "template", "", "create an EtcdCluster with the spec of this manifest, where the cluster is gone or with --into; -: of the standard input, with --yes")
-	f.IntVar(&t.size, "size", 0, "create one of so many members without volumes and TLS, where the cluster is gone; with --version")
-	f.StringVar(&t.version, "version", "", "the version of etcd, for --size: that of the backup, or its next minor")
+	f.StringVar(&t.file, "template", "", "file of an EtcdCluster manifest: the new EtcdCluster gets its spec, if the cluster no longer exists or with --into; - reads standard input and needs --yes")
+	f.IntVar(&t.size, "size", 0, "number of members of the new EtcdCluster, without volumes and TLS, if the cluster no longer exists; needs --version")
+	f.StringVar(&t.version, "version", "", "etcd version of the new EtcdCluster, for --size: the version of the backup, or the next minor version")
 	_ = cmd.MarkFlagFilename("template", "yaml", "yml", "json")
 	_ = cmd.RegisterFlagCompletionFunc("size", cobra.FixedCompletions([]cobra.Completion{"1", "3", "5"}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -55,7 +55,7 @@ func (t *template) read(in io.Reader) error {
 	case t.file == "" && !t.isMinimal():
 		return nil
 	case t.file != "" && t.isMinimal():
-		return errors.New("set only one of --template, and --size with --version")
+		return errors.New("--template must not be set together with --size and --version: remove --template, or both of the others")
 	case t.file == "" && (t.size == 0 || t.version == ""):
 		return errors.New("set both --size and --version, such as --size 3 --version 3.6.16")
 	case t.file == "":
@@ -147,9 +147,9 @@ func (a *App) openToRestore(ctx context.Context, name string, t *target) (*scene
 	case t.isGone:
 		s.cluster = t.created
 	case t.template.isMinimal():
-		return nil, fmt.Errorf("%s exists: --size and --version are for one that is gone; set --into NAME, and --template FILE if the new one is to have another spec", s.title())
+		return nil, fmt.Errorf("%s exists, and --size and --version are only for a cluster that no longer exists: set --into NAME to create another EtcdCluster, and --template FILE to give it another spec", s.title())
 	case t.created != nil && t.into == "":
-		return nil, fmt.Errorf("%s exists, and keeps its spec: remove --template, or set --into NAME to create another EtcdCluster", s.title())
+		return nil, fmt.Errorf("%s exists, and a restore does not change its spec: remove --template, or set --into NAME to create another EtcdCluster", s.title())
 	}
 	return s, nil
 }
@@ -159,7 +159,7 @@ func errGone(ctx context.Context, s *scene, from string) error {
 	left, _ := s.leftVolumes(ctx) // told where they can be listed
 	b, err := chooseBackup(ctx, s, from, false)
 	if err != nil && len(left) == 0 {
-		return fmt.Errorf("%s does not exist: %s list -A shows all; neither is there a backup to create it from: %w", s.title(), Name, err)
+		return fmt.Errorf("%s does not exist, and there is no backup to create it from: %w; run \"%s list -A\" to see all EtcdClusters", s.title(), err, Name)
 	}
 	text := s.title() + " does not exist"
 	if err == nil {
@@ -241,10 +241,10 @@ func (t *target) createdNotes(ctx context.Context, s *scene, name string) []stri
 func errTaken(ctx context.Context, s *scene, name string) error {
 	key := client.ObjectKey{Namespace: s.Namespace, Name: name}
 	if err := s.Get(ctx, key, &v1beta2.EtcdCluster{}); err == nil {
-		return fmt.Errorf("EtcdCluster %s exists already: set --into to another name", name)
+		return fmt.Errorf("EtcdCluster %s already exists: set --into to another name", name)
 	}
 	if err := s.Get(ctx, key, &v1beta2.EtcdRestore{}); err == nil {
-		return fmt.Errorf("EtcdRestore %s exists already, and a new EtcdCluster has the name of its EtcdRestore: if that one is finished, kubectl delete etcdrs %s -n %s; else set --into to another name", name, name, s.Namespace)
+		return fmt.Errorf("EtcdRestore %s already exists, and the new EtcdCluster needs an EtcdRestore of the same name: if that EtcdRestore has finished, run \"kubectl delete etcdrs %s -n %s\"; otherwise set --into to another name", name, name, s.Namespace)
 	}
 	return nil
 }

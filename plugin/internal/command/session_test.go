@@ -346,7 +346,7 @@ func TestSecureMember(t *testing.T) {
 	}
 }
 
-// What goes round the operator is refused, however it is written; what etcdctl does otherwise is
+// What bypasses the operator is refused, however it is written; what etcdctl does otherwise is
 // not looked at.
 func TestRefusedByCtl(t *testing.T) {
 	c := aCluster("example")

@@ -30,7 +30,7 @@ are kept, use kubectl etcd backup.`,
 		examples("snapshot example example.db"), func(cmd *cobra.Command, args []string) error {
 			file := args[1]
 			if _, err := os.Stat(file); err == nil && !overwrite {
-				return fmt.Errorf("file %s exists: set --overwrite, or another name", file)
+				return fmt.Errorf("file %s already exists: set --overwrite, or use another file", file)
 			}
 			open, err := a.reach(cmd.Context(), args[0])
 			if err != nil {

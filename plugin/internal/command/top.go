@@ -66,13 +66,13 @@ from a follower's own copy, at a limited rate, and then watches the writes for a
 		}, cobra.ExactArgs(1))
 	o.addTo(cmd)
 	f := cmd.Flags()
-	f.IntVar(&depth, "depth", 2, "how many segments of a key, which end in /, make a prefix")
-	f.IntVar(&show, "show", 10, "how many prefixes are shown")
+	f.IntVar(&depth, "depth", 2, "number of segments of a key, each ending in /, that make a prefix")
+	f.IntVar(&show, "show", 10, "number of prefixes to show")
 	f.StringVar(&prefix, "prefix", "", "only keys under this prefix")
-	f.Int64Var(&limit, "limit", 1_000_000, "how many keys are read at most; 0: all")
-	f.Int64Var(&page, "page", 500, "how many keys are read at a time at most: fewer if they are large")
-	f.IntVar(&perSecond, "rate", 8, "how many MiB of keys and values are read in a second")
-	f.DurationVar(&during, "for", 10*time.Second, "how long writes are watched; 0: not at all")
+	f.Int64Var(&limit, "limit", 1_000_000, "maximum number of keys to read; 0: all")
+	f.Int64Var(&page, "page", 500, "maximum number of keys per request; large keys are read in smaller requests")
+	f.IntVar(&perSecond, "rate", 8, "MiB of keys and values to read per second")
+	f.DurationVar(&during, "for", 10*time.Second, "how long to watch writes; 0: do not watch")
 	return cmd
 }
 

@@ -87,7 +87,7 @@ func planUpgrade(s *scene, wanted string, a *App) (string, error) {
 	c := s.cluster
 	runs := c.Status.CurrentVersion
 	if runs == "" {
-		return "", fmt.Errorf("%s does not serve yet, so that its version is not known: %s status %s", s.title(), Name, c.Name)
+		return "", fmt.Errorf("the version of %s is not known, because it does not serve yet: run \"%s status %s\" to see why", s.title(), Name, c.Name)
 	}
 	if wanted == runs && c.Status.TargetVersion == "" && (c.Spec.EtcdVersion() == wanted || c.Spec.Version == "") {
 		return "", nil
@@ -150,7 +150,7 @@ func upgradeNotes(s *scene, runs, wanted string, a *App) []string {
 		note("the only member does not serve while its container restarts")
 	}
 	if c.Spec.Paused {
-		note("reconciliation is paused, so that nothing happens before %s resume %s", Name, c.Name)
+		note("nothing happens until you run %s resume %s, because reconciliation is paused", Name, c.Name)
 	}
 	if !s.is(v1beta2.ConditionDegraded, metav1.ConditionFalse) {
 		note("the operator waits until all members are healthy; now: %s", s.condition(v1beta2.ConditionDegraded))
@@ -169,7 +169,7 @@ func (s *scene) upgraded(ctx context.Context, wanted string, generation int64) (
 		return "", false, err
 	}
 	if s.cluster.Generation != generation && s.cluster.Spec.EtcdVersion() != wanted {
-		return "", false, fmt.Errorf("spec.version was changed to %s meanwhile", s.cluster.Spec.Version)
+		return "", false, fmt.Errorf("spec.version was changed to %s by another client", s.cluster.Spec.Version)
 	}
 	if s.cluster.Status.ObservedGeneration < generation {
 		return "", false, nil

@@ -33,11 +33,11 @@ type Settings struct {
 // Check returns an error if the kind is unknown, or the endpoint is not a URL.
 func (s Settings) Check(kind string) error {
 	if _, ok := of[kind]; !ok {
-		return fmt.Errorf("--output %s is not known: set one of %s", kind, strings.Join(Kinds, ", "))
+		return fmt.Errorf("--output %s is not supported: set one of %s", kind, strings.Join(Kinds, ", "))
 	}
 	u, err := url.Parse(s.Endpoint)
 	if s.Endpoint != "" && (err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme)) {
-		return fmt.Errorf("--endpoint %s is no URL: set one such as https://etcd.example.com:2379", s.Endpoint)
+		return fmt.Errorf("--endpoint %s is not a URL: set a URL such as https://etcd.example.com:2379", s.Endpoint)
 	}
 	return nil
 }

@@ -64,8 +64,8 @@ func TestSettings(t *testing.T) {
 	}{
 		"a folder of the user's":   {secure(), "env", Settings{Mount: "/certs/"}, "ETCDCTL_CERT=/certs/tls.crt"},
 		"from outside":             {secure(), "kubernetes", Settings{Endpoint: "https://etcd.example.com:2379"}, "--etcd-servers=https://etcd.example.com:2379"},
-		"an endpoint that is none": {secure(), "env", Settings{Endpoint: "etcd.example.com"}, "--endpoint etcd.example.com is no URL"},
-		"nobody":                   {secure(), "consul", Settings{}, "--output consul is not known: set one of env, kubernetes"},
+		"an endpoint that is none": {secure(), "env", Settings{Endpoint: "etcd.example.com"}, "--endpoint etcd.example.com is not a URL"},
+		"nobody":                   {secure(), "consul", Settings{}, "--output consul is not supported: set one of env, kubernetes"},
 		"authentication":           {authenticated, "env", Settings{}, "create the user example-client"},
 		"a password for Patroni":   {authenticated, "patroni", Settings{}, "set etcd3.username and etcd3.password"},
 		"a password for APISIX":    {authenticated, "apisix", Settings{}, "set deployment.etcd.user and deployment.etcd.password"},

@@ -121,7 +121,7 @@ func Operator(kind string) string { return kinds[kind].operator }
 // UnknownKind says what to do about a kind that the API server does not know.
 func UnknownKind(kind string) error {
 	operator := kinds[kind].operator
-	return fmt.Errorf("the API server does not know the kind %s: install %s with kubectl etcd install --operators %s", kind, operator, operator)
+	return fmt.Errorf("the API server has no kind %s: to install %s, run \"kubectl etcd install --operators %s\"", kind, operator, operator)
 }
 
 // Pods are the Pods of a cluster's members, by name. Those of an earlier EtcdCluster of its

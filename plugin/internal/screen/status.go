@@ -296,7 +296,7 @@ func told(c *metav1.Condition) string {
 
 func (c *Certificates) text(now time.Time) string {
 	if c == nil {
-		return "none: members and clients talk in the clear"
+		return "none: the traffic of members and clients is not encrypted"
 	}
 	text := "issued by " + c.IssuedBy
 	if c.IssuedBy == "you" {

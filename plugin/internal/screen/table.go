@@ -35,7 +35,7 @@ func ParseFormat(s string) (Format, error) {
 	case Text, Wide, JSON, YAML:
 		return f, nil
 	}
-	return "", fmt.Errorf("it is not supported: set one of %s", strings.Join(Formats, ", "))
+	return "", fmt.Errorf("must be one of %s", strings.Join(Formats, ", "))
 }
 
 // IsData is true for what programs read.

@@ -329,7 +329,7 @@ func (t *Tunnel) Named(name string) (*Member, error) {
 	if err := t.Failed[name]; err != nil {
 		return nil, fmt.Errorf("member %s cannot be reached: %w", name, err)
 	}
-	return nil, fmt.Errorf("there is no member %s: kubectl etcd members shows them", name)
+	return nil, fmt.Errorf("member %s does not exist: run \"kubectl etcd members\" to see the members", name)
 }
 
 // Client is a client of one member, for what [etcdclient] does not do. The caller closes it.

@@ -51,7 +51,7 @@ func OpenStore(ctx context.Context, s *agent.Store, stall, maxBackoff time.Durat
 func OpenVolume(p *agent.PVC) (root *os.Root, file string, err error) {
 	file = path.Clean(p.Path)
 	if !filepath.IsLocal(p.Path) || file == "." || strings.HasSuffix(p.Path, "/") {
-		return nil, "", Refuse(agent.ReasonInvalidPath, "pvc.path %q is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without ..", p.Path)
+		return nil, "", Refuse(agent.ReasonInvalidPath, "pvc.path %q is not the path of a file on the volume: set a path such as backups/etcd.db, without a slash at either end and without ..", p.Path)
 	}
 	root, err = os.OpenRoot(p.Dir)
 	if err != nil {

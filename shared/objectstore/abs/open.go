@@ -163,7 +163,7 @@ func (s *Store) url(endpoint string) (*url.URL, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, objectstore.Because(objectstore.InvalidSettings, fmt.Errorf("abs.endpoint %q is not a URL: set it to one like https://myaccount.blob.core.windows.net", endpoint))
+		return nil, objectstore.Because(objectstore.InvalidSettings, fmt.Errorf("abs.endpoint %q is not a URL: set a URL such as https://myaccount.blob.core.windows.net", endpoint))
 	}
 	return u.JoinPath(s.settings.Container), nil
 }

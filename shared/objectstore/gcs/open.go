@@ -114,7 +114,7 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" {
-		return nil, invalid("gcs.endpoint %q is not a URL without a path: set it to one like https://storage.googleapis.com", endpoint)
+		return nil, invalid("gcs.endpoint %q is not a URL without a path: set a URL such as https://storage.googleapis.com", endpoint)
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

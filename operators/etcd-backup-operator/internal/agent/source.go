@@ -202,7 +202,7 @@ func diagnose(ctx context.Context, endpoint string, config *tls.Config, err erro
 func dial(endpoint string, config *tls.Config, as *etcdclient.Session, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &endpointError{notURL, fmt.Errorf("endpoint %q is not a URL: set it to one like http://host:2379 or https://host:2379", endpoint)}
+		return nil, &endpointError{notURL, fmt.Errorf("endpoint %q is not a URL: set a URL such as http://host:2379 or https://host:2379", endpoint)}
 	}
 	secure := insecure.NewCredentials()
 	if u.Scheme == "https" {

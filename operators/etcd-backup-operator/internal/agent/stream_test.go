@@ -216,9 +216,9 @@ func TestWhyAnEndpointIsNotTheSource(t *testing.T) {
 	learner := (&job{}).noMember([]answer{{member: member{endpoint: "http://a:2379", learner: true}}})
 	for says, err := range map[string]error{
 		"no answer in time": diagnose(late, "http://a:2379", nil, errors.New("context canceled")),
-		`endpoint "example-client:2379" is not a URL: set it to one like http://host:2379 or https://host:2379`: noURL,
-		"the Secret does not exist, or its key password is empty":                                               noPassword,
-		"it is a learner, whose data might lag behind":                                                          learner,
+		`endpoint "example-client:2379" is not a URL: set a URL such as http://host:2379 or https://host:2379`: noURL,
+		"the Secret does not exist, or its key password is empty":                                              noPassword,
+		"it is a learner, whose data might lag behind":                                                         learner,
 	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %s", err, says)

@@ -55,7 +55,7 @@ func TestNobodyReachesMoreByAnEtcdBackup(t *testing.T) {
 		want []string
 	}{
 		"a password": {byPassword, []string{
-			"spec.authSecret: " + namespace + "-a-password cannot use Secret postgres", "leave authSecret out where clusterRef names",
+			"spec.authSecret: " + namespace + "-a-password cannot use Secret postgres", "remove authSecret if clusterRef names",
 			`{apiGroups: [""], resources: [secrets], resourceNames: [postgres], verbs: [use]} in namespace ` + namespace, "or the right to create Pods there",
 		}},
 		"a password for an EtcdCluster": {`{clusterRef: {name: x}, authSecret: postgres, ` + toS3 + `}`, []string{"cannot use Secret postgres"}},
@@ -96,7 +96,7 @@ func TestSettingsOfPodsNeedTheRightToCreatePods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := `{` + from + `, ` + toS3 + `, pod: {` + row.settings + `}}`
 			c := admissiontest.User(t, namespace, name, mayBackUp)
-			admissiontest.Denied(t, create(t, c, namespace, spec), "spec."+row.field+": "+namespace+"-"+name+" cannot choose it: remove it, or grant the right to create Pods in namespace "+namespace)
+			admissiontest.Denied(t, create(t, c, namespace, spec), "spec."+row.field+": "+namespace+"-"+name+" cannot set this field without the right to create Pods in namespace "+namespace+": remove the field")
 			c = admissiontest.User(t, namespace, "may-"+name, mayBackUp, mayCreatePods)
 			if err := create(t, c, namespace, spec); err != nil {
 				t.Errorf("%s, but whoever can create Pods was refused: %v", row.reason, err)

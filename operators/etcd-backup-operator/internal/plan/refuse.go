@@ -52,7 +52,7 @@ func checkStorage(spec *v1beta2.BackupSpec) *step {
 	case "":
 		return warn(v1beta2.BackupReasonStorageUnknown, "spec.storageType is empty: set S3, OSS, ABS, GCS or PVC")
 	}
-	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %q is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Clip(string(spec.StorageType))))
+	return warn(v1beta2.BackupReasonStorageUnknown, fmt.Sprintf("spec.storageType %s is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Quote(string(spec.StorageType))))
 }
 
 // missingStore says what to set for a type of store.
@@ -68,12 +68,12 @@ func checkStore(kind v1beta2.StorageType, place *v1beta2.StorePlace) *step {
 	case place == nil:
 		return warn(v1beta2.BackupReasonStorageMissing, missingStore[kind])
 	case !storePathPattern.MatchString(place.Path) || len(place.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, fmt.Sprintf("spec.%s.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without %s", place.Field(), kind.Scheme()))
+		return warn(v1beta2.BackupReasonPathInvalid, fmt.Sprintf("spec.%s.path must be a bucket and a key, such as mybucket/etcd.backup, without %s", place.Field(), kind.Scheme()))
 	case place.Endpoint != "" && !storeEndpointPattern.MatchString(place.Endpoint):
-		return warn(v1beta2.BackupReasonStoreEndpointInvalid, fmt.Sprintf("spec.%s.endpoint is not the URL of a store: set it to one like https://s3.example.com, https://oss-cn-hangzhou.aliyuncs.com, https://myaccount.blob.core.windows.net, https://storage.googleapis.com or http://minio.default:9000", place.Field()))
+		return warn(v1beta2.BackupReasonStoreEndpointInvalid, fmt.Sprintf("spec.%s.endpoint must be the URL of a store, such as https://s3.example.com, https://oss-cn-hangzhou.aliyuncs.com, https://myaccount.blob.core.windows.net, https://storage.googleapis.com or http://minio.default:9000", place.Field()))
 	case slices.Contains(archives, strings.ToUpper(place.StorageClass)):
 		return warn(v1beta2.BackupReasonStorageClassArchived, fmt.Sprintf(
-			"spec.s3.storageClass %s takes hours to read, and so would a restore: set GLACIER_IR or STANDARD_IA", place.StorageClass))
+			"spec.s3.storageClass must not be %s, because a restore would wait hours for its objects: set GLACIER_IR or STANDARD_IA", place.StorageClass))
 	}
 	return nil
 }
@@ -87,9 +87,9 @@ func checkPVC(pvc *v1beta2.PVCSource) *step {
 	case pvc == nil:
 		return warn(v1beta2.BackupReasonStorageMissing, "spec.pvc is missing for spec.storageType PVC: set spec.pvc.claimName and spec.pvc.path, such as backups/etcd.db")
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return warn(v1beta2.BackupReasonClaimInvalid, "spec.pvc.claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups")
+		return warn(v1beta2.BackupReasonClaimInvalid, "spec.pvc.claimName must be the name of a PVC of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-backups")
 	case !pvcPathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path) || len(pvc.Path) > maxPath:
-		return warn(v1beta2.BackupReasonPathInvalid, "spec.pvc.path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without ..")
+		return warn(v1beta2.BackupReasonPathInvalid, "spec.pvc.path must be the path of a file on the volume, such as backups/etcd.db, without a slash at either end and without ..")
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func checkCopy(spec *v1beta2.BackupSpec) *step {
 func checkSource(spec *v1beta2.BackupSpec) *step {
 	switch {
 	case spec.ClusterRef != nil && len(spec.EtcdEndpoints) > 0:
-		return warn(v1beta2.BackupReasonSourceAmbiguous, "set only one of spec.clusterRef and spec.etcdEndpoints: clusterRef for an EtcdCluster of this namespace, etcdEndpoints for any other etcd")
+		return warn(v1beta2.BackupReasonSourceAmbiguous, "spec.clusterRef must not be set together with spec.etcdEndpoints: set clusterRef for an EtcdCluster of this namespace, or etcdEndpoints for any other etcd")
 	case spec.ClusterRef != nil && spec.ClusterRef.Name == "":
 		return warn(v1beta2.BackupReasonSourceMissing, "spec.clusterRef.name is empty: set it to the name of an EtcdCluster of this namespace")
 	case spec.ClusterRef == nil && len(spec.EtcdEndpoints) == 0:
@@ -124,7 +124,7 @@ func checkSource(spec *v1beta2.BackupSpec) *step {
 	for i, e := range spec.EtcdEndpoints {
 		if !isEndpoint(e) {
 			return warn(v1beta2.BackupReasonEndpointInvalid, fmt.Sprintf(
-				"spec.etcdEndpoints[%d] is not a URL with scheme, host and port: set it to one like http://example-client:2379, or https:// if the members use TLS", i))
+				"spec.etcdEndpoints[%d] must be a URL with scheme, host and port, such as http://example-client:2379, or with https:// if the members use TLS", i))
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func checkPolicy(spec *v1beta2.BackupSpec) *step {
 	case v1beta2.ForbidConcurrent, v1beta2.AllowConcurrent, v1beta2.ReplaceConcurrent:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %q is not supported: set Forbid, Allow or Replace", conditiontext.Clip(string(spec.Concurrency()))))
+	return warn(v1beta2.BackupReasonPolicyInvalid, fmt.Sprintf("spec.backupPolicy.concurrencyPolicy %s is not supported: set Forbid, Allow or Replace", conditiontext.Quote(string(spec.Concurrency()))))
 }
 
 func checkRest(spec *v1beta2.BackupSpec) *step {
@@ -180,13 +180,13 @@ func checkRest(spec *v1beta2.BackupSpec) *step {
 	case "", v1beta2.CompressionNone, v1beta2.CompressionZstd:
 		return nil
 	}
-	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %q is not supported: set none or zstd", conditiontext.Clip(string(spec.Compression))))
+	return warn(v1beta2.BackupReasonCompressionUnknown, fmt.Sprintf("spec.compression %s is not supported: set none or zstd", conditiontext.Quote(string(spec.Compression))))
 }
 
 func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	switch {
 	case spec.Schedule() != "" && spec.Interval() > 0:
-		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, "set only one of spec.backupPolicy.schedule and spec.backupPolicy.backupIntervalInSecond")
+		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, "spec.backupPolicy.schedule must not be set together with spec.backupPolicy.backupIntervalInSecond: remove one of them")
 	case spec.Interval() > 0:
 		return schedule.Every(spec.Interval()), nil
 	case spec.Schedule() == "":
@@ -195,7 +195,7 @@ func checkSchedule(spec *v1beta2.BackupSpec) (schedule.Schedule, *step) {
 	s, err := schedule.Parse(spec.Schedule())
 	if err != nil {
 		return schedule.Schedule{}, warn(v1beta2.BackupReasonScheduleInvalid, fmt.Sprintf(
-			"spec.backupPolicy.schedule is not a cron expression: %s; set it to one like 0 */6 * * *, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", conditiontext.Clip(err.Error())))
+			"spec.backupPolicy.schedule is not a cron expression: %s; set a cron expression such as 0 */6 * * *, @daily or CRON_TZ=Europe/Berlin 30 3 * * 1-5", conditiontext.Clip(err.Error())))
 	}
 	return s, nil
 }

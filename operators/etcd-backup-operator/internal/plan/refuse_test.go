@@ -47,11 +47,11 @@ func TestRefusals(t *testing.T) {
 			"the predecessor panicked", spec(func(s *specOf) { s.S3 = nil }), "StorageMissing", "set spec.s3.path",
 		},
 		"PVC without its block":  {"the same", storage(v1beta2.StoragePVC), "StorageMissing", "set spec.pvc.claimName"},
-		"path without a key":     {"a bucket alone is no place", s3(func(s *v1beta2.S3Source) { s.Path = "mybucket" }), "PathInvalid", "set it to one like mybucket/etcd.backup"},
+		"path without a key":     {"a bucket alone is no place", s3(func(s *v1beta2.S3Source) { s.Path = "mybucket" }), "PathInvalid", "must be a bucket and a key, such as mybucket/etcd.backup"},
 		"path with nothing":      {"nor is this", s3(func(s *v1beta2.S3Source) { s.Path = "mybucket/" }), "PathInvalid", "a bucket and a key"},
 		"path with a scheme":     {"a common mistake", s3(func(s *v1beta2.S3Source) { s.Path = "s3://mybucket/key" }), "PathInvalid", "without s3://"},
 		"path too long":          {"the store would refuse it", s3(func(s *v1beta2.S3Source) { s.Path = "b1b/" + strings.Repeat("k", 2000) }), "PathInvalid", "a bucket and a key"},
-		"store's endpoint":       {"not a URL", s3(func(s *v1beta2.S3Source) { s.Endpoint = "ftp://minio" }), "StoreEndpointInvalid", "set it to one like https://"},
+		"store's endpoint":       {"not a URL", s3(func(s *v1beta2.S3Source) { s.Endpoint = "ftp://minio" }), "StoreEndpointInvalid", "must be the URL of a store, such as https://"},
 		"archive":                {"a restore could not read it", s3(func(s *v1beta2.S3Source) { s.StorageClass = "deep_archive" }), "StorageClassArchived", "set GLACIER_IR"},
 		"claim's name":           {"no such claim can exist", pvc("My Claim", "etcd.db"), "ClaimInvalid", "lower-case"},
 		"PVC path upwards":       {"out of the volume", pvc("claim", "../etcd.db"), "PathInvalid", "without .."},
@@ -61,12 +61,12 @@ func TestRefusals(t *testing.T) {
 		"copy, storageType":      {"nothing says where to", spec(func(s *specOf) { s.CopyTo = &v1beta2.BackupCopy{StorageType: "Tape"} }), "StorageUnknown", `spec.copyTo.storageType "Tape" is not supported`},
 		"copy, path": {"a path is a bucket and a key", spec(func(s *specOf) {
 			s.CopyTo = &v1beta2.BackupCopy{StorageType: v1beta2.StorageS3, S3: &v1beta2.S3Source{Path: "key"}}
-		}), "PathInvalid", "spec.copyTo.s3.path is not a bucket and a key"},
+		}), "PathInvalid", "spec.copyTo.s3.path must be a bucket and a key"},
 		"copy, the same place": {"it would replace the backup by itself", spec(func(s *specOf) { s.CopyTo = &v1beta2.BackupCopy{StorageType: v1beta2.StorageS3, S3: s.S3} }), "CopyIsSource", "set it to another store or path"},
 		"PVC path of nothing":  {"not a file", pvc("claim", ""), "PathInvalid", "backups/etcd.db"},
 		"no source":            {"nothing says where from", from(), "SourceMissing", "no source is set"},
 		"both sources": {
-			"which of them?", spec(func(s *specOf) { s.ClusterRef = &v1beta2.ClusterReference{Name: "c"} }), "SourceAmbiguous", "set only one of",
+			"which of them?", spec(func(s *specOf) { s.ClusterRef = &v1beta2.ClusterReference{Name: "c"} }), "SourceAmbiguous", "spec.clusterRef must not be set together with spec.etcdEndpoints",
 		},
 		"cluster without a name": {
 			"no cluster has that name", spec(func(s *specOf) { s.EtcdEndpoints, s.ClusterRef = nil, &v1beta2.ClusterReference{} }), "SourceMissing", "clusterRef.name is empty",
@@ -91,8 +91,8 @@ func TestRefusals(t *testing.T) {
 		"unknown concurrency": {"it is not guessed", concurrency("Queue"), "PolicyInvalid", `"Queue" is not supported`},
 		"negative ttl":        {"it would vanish before it ended", spec(func(s *specOf) { s.TTLSecondsAfterFinished = new(int32(-1)) }), "PolicyInvalid", "ttlSecondsAfterFinished is -1"},
 		"unknown compression": {"it is not guessed", spec(func(s *specOf) { s.Compression = "gzip" }), "CompressionUnknown", "set none or zstd"},
-		"two schedules":       {"which of them?", policy(func(p *policyOf) { p.Schedule, p.BackupIntervalInSecond = "@daily", 60 }), "ScheduleInvalid", "set only one of"},
-		"words":               {"no cron expression", cron("every night"), "ScheduleInvalid", "set it to one like 0 */6 * * *"},
+		"two schedules":       {"which of them?", policy(func(p *policyOf) { p.Schedule, p.BackupIntervalInSecond = "@daily", 60 }), "ScheduleInvalid", "must not be set together with spec.backupPolicy.backupIntervalInSecond"},
+		"words":               {"no cron expression", cron("every night"), "ScheduleInvalid", "such as 0 */6 * * *"},
 		"zone alone":          {"the cron library panics on it", cron("CRON_TZ=UTC"), "ScheduleInvalid", "follows the time zone"},
 		"unknown zone":        {"a typing mistake", cron("CRON_TZ=Europe/Atlantis 0 0 * * *"), "ScheduleInvalid", `"Europe/Atlantis" is not the name of a time zone`},
 	}

@@ -64,7 +64,7 @@ func TestNobodyReachesMoreByAnEtcdCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := admissiontest.User(t, namespace, name, mayCreateClusters)
 			admissiontest.Denied(t, create(t, c, namespace, name, row.spec),
-				"spec."+row.field+": "+namespace+"-"+name+" cannot choose it: remove it, or grant the right to create ", "policy etcdclusters.etcd.database.coreos.com")
+				"spec."+row.field+": "+namespace+"-"+name+" cannot set this field without the right to create ", "allow the field in policy etcdclusters.etcd.database.coreos.com")
 			c = admissiontest.User(t, namespace, "may-"+name, mayCreateClusters, row.needs)
 			if err := create(t, c, namespace, name, row.spec); err != nil {
 				t.Errorf("%s, but whoever has the right was refused: %v", row.reason, err)
@@ -142,7 +142,7 @@ func TestOnlyWhatChangesIsChecked(t *testing.T) {
 		if err := admissiontest.Client(t).Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			t.Fatal(err)
 		}
-		admissiontest.Denied(t, edit(t, c, u, "changed", field...), "cannot choose it")
+		admissiontest.Denied(t, edit(t, c, u, "changed", field...), "cannot set this field")
 	}
 }
 

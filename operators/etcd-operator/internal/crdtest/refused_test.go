@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	nameMessage    = "metadata.name is also the name of a Service: choose lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
+	nameMessage    = "metadata.name must be a valid name of a Service, because a Service gets this name: choose lower-case letters, digits and dashes, with a letter first and no dash last, such as my-etcd"
 	versionMessage = "version is not of the form X.Y.Z: set all three numbers, such as 3.6.16, v3.6.16 or 3.7.0-rc.1"
-	imageMessage   = "repository is an image without tag or digest, such as quay.io/coreos/etcd: set version to the tag"
-	labelMessage   = " is set by the operator (as are app and etcd_*); remove it or use another key"
-	noteMessage    = " is set by the operator (as are etcd.version and etcd.database.coreos.com/*); remove it or use another key"
-	envMessage     = " is set by the operator, which decides what a member is, where it listens and where it keeps its data: remove it"
-	envTLSMessage  = " is set by the operator from spec.TLS: remove it, and set the source of the certificates there"
-	tlsMessage     = "operatorSecret and member.serverSecret belong together: set both (members then serve clients by TLS, and the operator is one of them) or neither"
-	originMessage  = "static, auto and certManager exclude each other: set only the one that the certificates come from"
-	suiteMessage   = "etcd serves HTTP/2, which it does not start without a certain suite: add TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, with static certificates whose keys are RSA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256)"
+	imageMessage   = "repository must be an image without tag or digest, such as quay.io/coreos/etcd: set the tag in version"
+	labelMessage   = " is reserved for the operator (as are app and etcd_*): remove it, or use another key"
+	noteMessage    = " is reserved for the operator (as are etcd.version and etcd.database.coreos.com/*): remove it, or use another key"
+	envMessage     = " must not be set, because the operator sets the identity, the addresses and the data folder of each member: remove it"
+	envTLSMessage  = " must not be set, because the operator sets it from spec.TLS: remove it, and set the source of the certificates in spec.TLS"
+	tlsMessage     = "operatorSecret and member.serverSecret must be set together, because the operator is a client of the members: set both to serve clients over TLS, or remove both"
+	originMessage  = "static, auto and certManager must not be set together: keep the source of the cluster's certificates, and remove the others"
+	suiteMessage   = "cipherSuites must contain TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 (or, for static certificates with RSA keys, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), because etcd does not start without it: add it"
 	goodSuite      = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
-	timeoutMessage = "memberTimeout is a duration of at least 10s: set it with its unit, such as 30s, 5m or 1h30m"
-	domainMessage  = "ClusterDomain is a DNS domain with a leading dot: set it to one like .cluster.local"
-	quotaMessage   = "quotaBackendBytes is a size of more than 0 bytes: set it to one like 8Gi, or to a number of bytes"
-	keepMessage    = "autoCompactionRetention is a time with its unit, such as 1h or 30m, or, with autoCompactionMode: revision, a number of revisions such as \"10000\""
-	electMessage   = "electionTimeout (1s if it is omitted) is less than 5 times heartbeatInterval (100ms if it is omitted), which etcd refuses: set both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
-	storesMessage  = "allowedStores lists stores: set each to one like s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, gcs://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
+	timeoutMessage = "memberTimeout must be a duration of at least 10s with its unit, such as 30s, 5m or 1h30m"
+	domainMessage  = "ClusterDomain must be a DNS domain with a leading dot, such as .cluster.local"
+	quotaMessage   = "quotaBackendBytes must be a whole number of bytes of more than 0, such as 8Gi"
+	keepMessage    = "autoCompactionRetention must be a time with its unit, such as 1h or 30m, or, when autoCompactionMode is revision, a number of revisions, such as \"10000\""
+	electMessage   = "electionTimeout (1s if it is omitted) must be at least 5 times heartbeatInterval (100ms if it is omitted), because etcd does not start otherwise: set both, such as heartbeatInterval: 300ms and electionTimeout: 3s"
+	storesMessage  = "each entry of allowedStores must be a store, such as s3://mybucket/etcd, s3://mybucket/etcd?endpoint=https://minio.example.com:9000, oss://mybucket/etcd, gcs://mybucket/etcd, abs://mycontainer/etcd?endpoint=https://myaccount.blob.core.windows.net or pvc://myclaim/etcd"
 	typesMessage   = `supported values: "ClusterIP", "NodePort", "LoadBalancer"`
 )
 
 // copyMessage is what is said of volumes that begin as copies.
-const copyMessage = "a member on a copy of a volume takes part in its original's cluster and loses writes: remove dataSource and dataSourceRef; to begin with the data of another cluster, create an EtcdRestore of an EtcdBackup"
+const copyMessage = "dataSource and dataSourceRef must not be set, because a member on a copied volume would join the cluster of the original and lose writes: remove them; to start with the data of another cluster, create an EtcdRestore of an EtcdBackup"
 
 // Each row is one mistake, and all that the user is told about it.
 func TestRefused(t *testing.T) {
 	admissiontest.AllRefused(t, "EtcdCluster", map[string]admissiontest.Mistake{
-		"name too long":      {Reason: "a member's name would not be a DNS label", Name: strings.Repeat("e", v1beta2.MaxNameLength+1), Spec: `{}`, Message: "metadata.name has more than 52 characters: members, their Pods and their DNS names add 11 to it; choose a shorter one"},
+		"name too long":      {Reason: "a member's name would not be a DNS label", Name: strings.Repeat("e", v1beta2.MaxNameLength+1), Spec: `{}`, Message: "metadata.name must not have more than 52 characters, because the names of members, Pods and DNS records append 11 more: choose a shorter name"},
 		"name with digit":    {Reason: "a Service's name starts with a letter", Name: "1st", Spec: `{}`, Message: nameMessage},
 		"name with dot":      {Reason: "a Service's name has no dots", Name: "my.etcd", Spec: `{}`, Message: nameMessage},
 		"size 0":             {Reason: "no members are no cluster", Spec: `{size: 0}`, Field: "spec.size", Message: "spec.size in body should be greater than or equal to 1"},
 		"size 8":             {Reason: "eight members only slow down writes", Spec: `{size: 8}`, Field: "spec.size", Message: "spec.size in body should be less than or equal to 7"},
-		"loss unknown":       {Reason: "what is done with data must be said in known words", Spec: `{recovery: {quorumLoss: survivor}}`, Field: "spec.recovery.quorumLoss", Message: "quorumLoss survivor is not supported: set Manual (a person decides) or Survivor (start again from the data of the most advanced member that is left)"},
+		"loss unknown":       {Reason: "what is done with data must be said in known words", Spec: `{recovery: {quorumLoss: survivor}}`, Field: "spec.recovery.quorumLoss", Message: "quorumLoss survivor is not supported: set Manual (a person decides) or Survivor (the operator starts a new cluster from the data of the most advanced remaining member)"},
 		"version of two":     {Reason: "there is no such image", Spec: `{version: "3.6"}`, Field: "spec.version", Message: versionMessage},
 		"version latest":     {Reason: "what runs must be known", Spec: `{version: latest}`, Field: "spec.version", Message: versionMessage},
 		"version with zero":  {Reason: "not a semantic version", Spec: `{version: 3.06.1}`, Field: "spec.version", Message: versionMessage},
@@ -54,35 +54,35 @@ func TestRefused(t *testing.T) {
 		"annotation":         {Reason: "reserved by the predecessor", Spec: `{pod: {annotations: {etcd.version: "3.6.16"}}}`, Field: "spec.pod.annotations", Message: "etcd.version" + noteMessage},
 		"start annotation":   {Reason: "it is the operator's start permit", Spec: `{pod: {annotations: {etcd.database.coreos.com/start-permit: x}}}`, Field: "spec.pod.annotations", Message: "etcd.database.coreos.com/start-permit" + noteMessage},
 		"unknown service":    {Reason: "an ExternalName selects nothing", Spec: `{service: {type: ExternalName}}`, Field: "spec.service.type", Message: typesMessage},
-		"service name":       {Reason: "another operator's field, which renamed it", Name: "users", Spec: `{service: {name: db}}`, Field: "spec.service.name", Message: "clients connect to the Service users-client, whose name is fixed: remove service.name, and create a Service of your own beside it, with the selector that kubectl get service users-client -o yaml shows"},
-		"service selector":   {Reason: "another operator's field, which replaced it", Spec: `{service: {selector: {app: other}}}`, Field: "spec.service.selector", Message: "the operator sets the selector of the client Service, so that clients are sent only to members that serve: remove service.selector, and create a Service of your own for other Pods"},
-		"tmpfs":              {Reason: "a power failure would take all the data", Spec: `{pod: {tmpfs: true}}`, Field: "spec.pod.tmpfs", Message: "tmpfs is not supported, since data in memory is lost when nodes restart: remove it, and for speed set persistentVolumeClaimSpec with a fast storage class"},
+		"service name":       {Reason: "another operator's field, which renamed it", Name: "users", Spec: `{service: {name: db}}`, Field: "spec.service.name", Message: "service.name must not be set, because the client Service is always users-client: remove service.name; for another name, create a Service of your own with the selector that kubectl get service users-client -o yaml shows"},
+		"service selector":   {Reason: "another operator's field, which replaced it", Spec: `{service: {selector: {app: other}}}`, Field: "spec.service.selector", Message: "service.selector must not be set, because the operator routes clients only to members that serve: remove it; for other Pods, create a Service of your own"},
+		"tmpfs":              {Reason: "a power failure would take all the data", Spec: `{pod: {tmpfs: true}}`, Field: "spec.pod.tmpfs", Message: "tmpfs is not supported, because data in memory is lost when nodes restart: remove it; for speed, set persistentVolumeClaimSpec with a fast storage class"},
 		"operator's secret":  {Reason: "the operator would speak TLS to members that don't", Spec: `{TLS: {static: {operatorSecret: a}}}`, Field: "spec.TLS.static", Message: tlsMessage},
 		"server's secret":    {Reason: "the operator would be locked out", Spec: `{TLS: {static: {member: {serverSecret: a}}}}`, Field: "spec.TLS.static", Message: tlsMessage},
 		"two issuers":        {Reason: "it would not be clear whose certificates are used", Spec: `{TLS: {auto: {}, certManager: {issuerRef: {name: a}}}}`, Field: "spec.TLS", Message: originMessage},
 		"auto and static":    {Reason: "it would not be clear whose certificates are used", Spec: `{TLS: {auto: {}, static: {}}}`, Field: "spec.TLS", Message: originMessage},
 		"no issuer":          {Reason: "cert-manager must be told by whom", Spec: `{TLS: {certManager: {issuerRef: {name: ""}}}}`, Field: "spec.TLS.certManager.issuerRef.name", Message: "should be at least 1 chars long"},
 		"old TLS":            {Reason: "TLS 1.1 is broken", Spec: `{TLS: {auto: {}, minVersion: TLS1.1}}`, Field: "spec.TLS.minVersion", Message: "minVersion TLS1.1 is not supported: set TLS1.2 or TLS1.3"},
-		"suites of TLS 1.3":  {Reason: "etcd does not start", Spec: `{TLS: {auto: {}, minVersion: TLS1.3, cipherSuites: [` + goodSuite + `]}}`, Field: "spec.TLS.cipherSuites", Message: "the cipher suites of TLS 1.3 cannot be chosen: remove cipherSuites, or set minVersion: TLS1.2"},
+		"suites of TLS 1.3":  {Reason: "etcd does not start", Spec: `{TLS: {auto: {}, minVersion: TLS1.3, cipherSuites: [` + goodSuite + `]}}`, Field: "spec.TLS.cipherSuites", Message: "cipherSuites must not be set together with minVersion: TLS1.3, because the cipher suites of TLS 1.3 cannot be configured: remove cipherSuites, or set minVersion: TLS1.2"},
 		"an unsafe suite":    {Reason: "it is broken, and etcd would take it", Spec: `{TLS: {auto: {}, cipherSuites: [` + goodSuite + `, TLS_RSA_WITH_RC4_128_SHA]}}`, Field: "spec.TLS.cipherSuites[1]", Message: "TLS_RSA_WITH_RC4_128_SHA is not a cipher suite of TLS 1.2 that Go considers secure: set another, such as " + goodSuite},
 		"an unknown suite":   {Reason: "etcd does not start", Spec: `{TLS: {auto: {}, cipherSuites: [` + goodSuite + `, AES]}}`, Field: "spec.TLS.cipherSuites[1]", Message: "AES is not a cipher suite of TLS 1.2 that Go considers secure: set another, such as " + goodSuite},
 		"no suite of HTTP/2": {Reason: "etcd does not start", Spec: `{TLS: {static: {member: {peerSecret: a}}, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]}}`, Field: "spec.TLS.cipherSuites", Message: suiteMessage},
 		"suites for RSA":     {Reason: "the keys of issued certificates are ECDSA", Spec: `{TLS: {auto: {}, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]}}`, Field: "spec.TLS.cipherSuites", Message: suiteMessage},
-		"a short life":       {Reason: "it would be renewed all the time", Spec: `{TLS: {auto: {certificateLifetime: 30m}}}`, Field: "spec.TLS.auto.certificateLifetime", Message: "certificateLifetime is a duration of at least 1h: set it with its unit, such as 2160h"},
-		"a life of 90":       {Reason: "90 of what?", Spec: `{TLS: {certManager: {issuerRef: {name: a}, certificateLifetime: "90"}}}`, Field: "spec.TLS.certManager.certificateLifetime", Message: "certificateLifetime is a duration of at least 1h: set it with its unit, such as 2160h"},
-		"a short CA":         {Reason: "members would be restarted all the time", Spec: `{TLS: {auto: {caLifetime: 23h}}}`, Field: "spec.TLS.auto.caLifetime", Message: "caLifetime is a duration of at least 24h: set it with its unit, such as 43800h"},
-		"a day's overlap":    {Reason: "a day is no unit of durations", Spec: `{TLS: {auto: {caOverlap: 1d}}}`, Field: "spec.TLS.auto.caOverlap", Message: "caOverlap is a duration: set it with its unit, such as 24h"},
-		"a URL as a name":    {Reason: "a certificate is for names and addresses", Spec: `{TLS: {auto: {serverNames: ["https://etcd.example.com"]}}}`, Field: "spec.TLS.auto.serverNames[0]", Message: "a server name is a DNS name or an IP address: set it without scheme and port, such as etcd.example.com"},
-		"applications' root": {Reason: "whoever has their Secret would be etcd's administrator", Spec: `{TLS: {auto: {clientCommonName: root}}}`, Field: "spec.TLS.auto.clientCommonName", Message: "clientCommonName is for applications, and root is etcd's administrator: set the name of another etcd user"},
-		"no store":           {Reason: "none, or all?", Spec: `{backup: {allowedStores: []}}`, Field: "spec.backup.allowedStores", Message: "allowedStores is empty: remove it to allow every store, or set one, such as s3://mybucket/etcd"},
+		"a short life":       {Reason: "it would be renewed all the time", Spec: `{TLS: {auto: {certificateLifetime: 30m}}}`, Field: "spec.TLS.auto.certificateLifetime", Message: "certificateLifetime must be a duration of at least 1h with its unit, such as 2160h"},
+		"a life of 90":       {Reason: "90 of what?", Spec: `{TLS: {certManager: {issuerRef: {name: a}, certificateLifetime: "90"}}}`, Field: "spec.TLS.certManager.certificateLifetime", Message: "certificateLifetime must be a duration of at least 1h with its unit, such as 2160h"},
+		"a short CA":         {Reason: "members would be restarted all the time", Spec: `{TLS: {auto: {caLifetime: 23h}}}`, Field: "spec.TLS.auto.caLifetime", Message: "caLifetime must be a duration of at least 24h with its unit, such as 43800h"},
+		"a day's overlap":    {Reason: "a day is no unit of durations", Spec: `{TLS: {auto: {caOverlap: 1d}}}`, Field: "spec.TLS.auto.caOverlap", Message: "caOverlap must be a duration with its unit, such as 24h"},
+		"a URL as a name":    {Reason: "a certificate is for names and addresses", Spec: `{TLS: {auto: {serverNames: ["https://etcd.example.com"]}}}`, Field: "spec.TLS.auto.serverNames[0]", Message: "the server name must be a DNS name or an IP address, without scheme and port, such as etcd.example.com"},
+		"applications' root": {Reason: "whoever has their Secret would be etcd's administrator", Spec: `{TLS: {auto: {clientCommonName: root}}}`, Field: "spec.TLS.auto.clientCommonName", Message: "clientCommonName must not be root, because applications use the certificate and root is etcd's administrator: set the name of another etcd user"},
+		"no store":           {Reason: "none, or all?", Spec: `{backup: {allowedStores: []}}`, Field: "spec.backup.allowedStores", Message: "allowedStores must not be empty: remove it to allow every store, or add a store, such as s3://mybucket/etcd"},
 		"a store's scheme":   {Reason: "it would allow nothing", Spec: `{backup: {allowedStores: ["mybucket/etcd"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
 		"Azure's account":    {Reason: "every account can have such a container", Spec: `{backup: {allowedStores: ["abs://mycontainer/etcd"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
 		"a store's query":    {Reason: "it would allow nothing", Spec: `{backup: {allowedStores: ["s3://mybucket/etcd?url=https://x"]}}`, Field: "spec.backup.allowedStores[0]", Message: storesMessage},
-		"Secret's name":      {Reason: "no Secret has such a name", Spec: `{auth: {rootSecret: Root_Secret}}`, Field: "spec.auth.rootSecret", Message: "rootSecret is the name of a Secret of this namespace: set it to lower-case letters, digits, dashes and dots, such as etcd-root"},
+		"Secret's name":      {Reason: "no Secret has such a name", Spec: `{auth: {rootSecret: Root_Secret}}`, Field: "spec.auth.rootSecret", Message: "rootSecret must be the name of a Secret of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-root"},
 		"short timeout":      {Reason: "a node that blinks is not lost", Spec: `{recovery: {memberTimeout: 9s}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
 		"timeout unit":       {Reason: "300 what?", Spec: `{recovery: {memberTimeout: "300"}}`, Field: "spec.recovery.memberTimeout", Message: timeoutMessage},
-		"backups of a day":   {Reason: "a day is no unit of durations", Spec: `{backup: {maxAge: 1d}}`, Field: "spec.backup.maxAge", Message: "maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"},
-		"backups of no age":  {Reason: "each would be too old at once", Spec: `{backup: {maxAge: 0s}}`, Field: "spec.backup.maxAge", Message: "maxAge is a duration of at least 1s: set it with its unit, such as 12h, 168h (a week) or 1h30m"},
+		"backups of a day":   {Reason: "a day is no unit of durations", Spec: `{backup: {maxAge: 1d}}`, Field: "spec.backup.maxAge", Message: "maxAge must be a duration of at least 1s with its unit, such as 12h, 168h (a week) or 1h30m"},
+		"backups of no age":  {Reason: "each would be too old at once", Spec: `{backup: {maxAge: 0s}}`, Field: "spec.backup.maxAge", Message: "maxAge must be a duration of at least 1s with its unit, such as 12h, 168h (a week) or 1h30m"},
 		"timeout number":     {Reason: "300 what?", Spec: `{recovery: {memberTimeout: 300}}`, Field: "spec.recovery.memberTimeout", Message: `must be of type string: "integer"`},
 		"percent 100":        {Reason: "no database is all free", Spec: `{maintenance: {defragmentAbovePercent: 100}}`, Field: "spec.maintenance.defragmentAbovePercent", Message: "should be less than or equal to 99"},
 		"a percentage":       {Reason: "a number of percent", Spec: `{maintenance: {defragmentAbovePercent: "50%"}}`, Field: "spec.maintenance.defragmentAbovePercent", Message: `must be of type integer: "string"`},
@@ -91,19 +91,19 @@ func TestRefused(t *testing.T) {
 		"no access mode":     {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1Gi}}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec has no access mode: set accessModes: [ReadWriteOnce]"},
 		"a cloned volume":    {Reason: "it would pass as its original", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, dataSource: {kind: PersistentVolumeClaim, name: b-abc}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: copyMessage},
 		"volume's snapshot":  {Reason: "the same", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, dataSourceRef: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: b-abc}}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: copyMessage},
-		"one volume for all": {Reason: "only one member could have it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "every member needs a volume of its own: remove volumeName; to choose volumes, set storageClassName or selector"},
-		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec asks for no storage: set resources.requests.storage, such as 8Gi"},
+		"one volume for all": {Reason: "only one member could have it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "volumeName must not be set, because every member needs a volume of its own: remove it; to choose volumes, set storageClassName or selector"},
+		"no storage":         {Reason: "no claim can be made of it", Spec: `{pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}`, Field: "spec.pod.persistentVolumeClaimSpec", Message: "persistentVolumeClaimSpec requests no storage: set resources.requests.storage, such as 8Gi"},
 		"quota 0":            {Reason: "etcd takes 0 for its default", Spec: `{etcd: {quotaBackendBytes: 0}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
 		"quota below 0":      {Reason: "etcd takes it for no quota", Spec: `{etcd: {quotaBackendBytes: -1Gi}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
 		"half a byte":        {Reason: "etcd counts whole bytes", Spec: `{etcd: {quotaBackendBytes: 1500m}}`, Field: "spec.etcd.quotaBackendBytes", Message: quotaMessage},
 		"compaction mode":    {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionMode: daily, autoCompactionRetention: 1h}}`, Field: "spec.etcd.autoCompactionMode", Message: `supported values: "periodic", "revision"`},
-		"mode alone":         {Reason: "nothing would be compacted", Spec: `{etcd: {autoCompactionMode: periodic}}`, Field: "spec.etcd", Message: "autoCompactionMode alone compacts nothing: set autoCompactionRetention too, such as 1h (periodic) or \"10000\" (revision)"},
+		"mode alone":         {Reason: "nothing would be compacted", Spec: `{etcd: {autoCompactionMode: periodic}}`, Field: "spec.etcd", Message: "autoCompactionMode must not be set without autoCompactionRetention, because the mode alone compacts nothing: set autoCompactionRetention, such as 1h (periodic) or \"10000\" (revision)"},
 		"retention":          {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionRetention: 1 day}}`, Field: "spec.etcd.autoCompactionRetention", Message: keepMessage},
-		"an hour's revision": {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionMode: revision, autoCompactionRetention: 1h}}`, Field: "spec.etcd.autoCompactionRetention", Message: "with autoCompactionMode: revision, autoCompactionRetention is how many revisions are kept: set a number, such as \"10000\""},
+		"an hour's revision": {Reason: "etcd would not start", Spec: `{etcd: {autoCompactionMode: revision, autoCompactionRetention: 1h}}`, Field: "spec.etcd.autoCompactionRetention", Message: "autoCompactionRetention must be a number of revisions when autoCompactionMode is revision: set it to a number, such as \"10000\""},
 		"slow heartbeat":     {Reason: "etcd would not start", Spec: `{etcd: {heartbeatInterval: 300ms}}`, Field: "spec.etcd", Message: electMessage},
 		"quick election":     {Reason: "etcd would not start", Spec: `{etcd: {electionTimeout: 400ms}}`, Field: "spec.etcd", Message: electMessage},
-		"slow election":      {Reason: "etcd would not start", Spec: `{etcd: {electionTimeout: 51s}}`, Field: "spec.etcd.electionTimeout", Message: "electionTimeout is a time of at most 50s: set it in milliseconds or seconds, such as 1s"},
-		"heartbeat unit":     {Reason: "300 what?", Spec: `{etcd: {heartbeatInterval: "300"}}`, Field: "spec.etcd.heartbeatInterval", Message: "heartbeatInterval is a time of at least 1ms: set it in milliseconds or seconds, such as 100ms"},
+		"slow election":      {Reason: "etcd would not start", Spec: `{etcd: {electionTimeout: 51s}}`, Field: "spec.etcd.electionTimeout", Message: "electionTimeout must be from 5ms to 50s, in whole milliseconds or seconds, such as 1s"},
+		"heartbeat unit":     {Reason: "300 what?", Spec: `{etcd: {heartbeatInterval: "300"}}`, Field: "spec.etcd.heartbeatInterval", Message: "heartbeatInterval must be at least 1ms, in whole milliseconds or seconds, such as 100ms"},
 		"snapshot count 0":   {Reason: "etcd would never stop writing snapshots", Spec: `{etcd: {snapshotCount: 0}}`, Field: "spec.etcd.snapshotCount", Message: "should be greater than or equal to 1"},
 		"log level":          {Reason: "etcd would not start", Spec: `{etcd: {logLevel: verbose}}`, Field: "spec.etcd.logLevel", Message: `supported values: "debug", "info", "warn", "error", "panic", "fatal"`},
 		"deletion policy":    {Reason: "a typing error must not delete data", Spec: `{storage: {deletionPolicy: Keep}}`, Field: "spec.storage.deletionPolicy", Message: `supported values: "", "Delete", "Retain"`},

@@ -21,11 +21,11 @@ const (
 	claimLimit = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}, limits: {storage: 4Gi}}}`
 	claimOther = `persistentVolumeClaimSpec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi, other: 1}}}`
 
-	switchMessage       = "persistentVolumeClaimSpec can be neither added to nor removed from an existing cluster: leave it as it was, or create another cluster and move the data by a snapshot"
-	tlsSwitchMessage    = "TLS of an existing cluster can be neither switched on or off nor moved to certificates from elsewhere (static, auto, certManager), since its members would not understand each other meanwhile: set it to what it was, or restore a backup into a new cluster that has it (EtcdRestore with target: New and a clusterTemplate)"
-	domainChangeMessage = "ClusterDomain of an existing cluster cannot be changed, since its members know each other by it: set it to what it was, or create another cluster and move the data by a snapshot"
-	changeMessage       = "persistentVolumeClaimSpec of an existing cluster cannot be changed, but for resources.requests.storage, which can grow: set it to what it was, or create another cluster and move the data by a snapshot"
-	shrinkMessage       = "a volume cannot shrink: set resources.requests.storage to what it was, or to more; for less, restore a backup into a cluster with smaller volumes"
+	switchMessage       = "persistentVolumeClaimSpec cannot be added to or removed from an existing cluster: undo the change, or create another cluster and move the data with a snapshot"
+	tlsSwitchMessage    = "TLS of an existing cluster cannot be enabled, disabled or moved to another source of certificates (static, auto, certManager), because members that use TLS cannot connect to members that do not: undo the change, or create a cluster with the new value from a backup (EtcdRestore with target: New and a clusterTemplate)"
+	domainChangeMessage = "ClusterDomain of an existing cluster cannot be changed, because the addresses of its members contain it: undo the change, or create another cluster and move the data with a snapshot"
+	changeMessage       = "persistentVolumeClaimSpec of an existing cluster cannot be changed, except that resources.requests.storage can be increased: undo the change, or create another cluster and move the data with a snapshot"
+	shrinkMessage       = "resources.requests.storage must not be less than before, because volumes cannot shrink: set at least the previous value; for smaller volumes, restore a backup into a new cluster"
 )
 
 // Where a cluster keeps its data, and how its members call each other, is settled

@@ -210,7 +210,7 @@ func TestALauncherAnswers(t *testing.T) {
 		"on a copy of some volume": {"the data is another member's", func(o *launcher.Options, _ string) {
 			write(t, filepath.Join(o.DataDir, "member", "wal", "0.wal"), "")
 			write(t, filepath.Join(o.DataDir, "member", "etcd-launcher.json"), `{"clusterUID":"`+ofAnother+`","member":"x-z"}`)
-		}, facts.Answer{Refusing: true}, "does not start etcd: the data is that of member x-z of the EtcdCluster of uid " + ofAnother},
+		}, facts.Answer{Refusing: true}, "does not start etcd: the volume has the data of member x-z of the EtcdCluster of uid " + ofAnother},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -292,21 +292,24 @@ func TestRefusedActionsAreDescribed(t *testing.T) {
 	}
 }
 
-// Messages never contain the name of an action's type. Actions that only write the status are exempt, because
-// the rejected effect is the write of the status.
+// Messages never contain the name of an action's type, and name an object only if the action has one. Actions
+// that only write the status are exempt, because the rejected effect is the write of the status.
 func TestEveryRejectedActionIsDescribed(t *testing.T) {
-	actions := []Action{
-		AddLearner{}, AdoptSeed{}, AdoptSurvivor{}, AdvanceLog{}, CancelDowngrade{}, ChangeImage{}, Compact{}, Defragment{}, DeleteClaim{}, DeletePod{}, DisarmAlarm{},
-		DropSeed{}, EnableDowngrade{}, GrantStartPermit{}, GrowClaim{}, KeepClaims{}, Promote{}, RecordBootstrap{}, RecordSurvivor{}, RecreatePod{}, RemoveMember{},
-		RevokeStartPermits{}, RevokeSurvivorPermit{}, SetRoles{}, TakeClaims{}, TransferLeadership{},
+	withObject := []Action{
+		AddLearner{}, ChangeImage{}, Defragment{}, DeleteClaim{}, DeletePod{}, DropSeed{}, GrantStartPermit{}, GrowClaim{}, KeepClaims{}, Promote{},
+		RecreatePod{}, RemoveMember{}, RevokeStartPermits{}, RevokeSurvivorPermit{}, SetRoles{},
 	}
-	for _, a := range actions {
+	without := []Action{
+		AdoptSeed{}, AdoptSurvivor{}, AdvanceLog{}, CancelDowngrade{}, Compact{}, DisarmAlarm{}, EnableDowngrade{}, RecordBootstrap{}, RecordSurvivor{},
+		TakeClaims{}, TransferLeadership{},
+	}
+	for i, a := range slices.Concat(withObject, without) {
 		r := RejectionOf(a, "example-c")
 		r.Words = quotaWords
 		reason, message := r.Describe()
 		messages.Note("Event "+reason, message)
-		if strings.Contains(message, r.Kind) {
-			t.Errorf("%s: it says %q", r.Kind, message)
+		if named := strings.Contains(message, "example-c"); named != (i < len(withObject)) || strings.Contains(message, r.Kind) {
+			t.Errorf("%s: got %q, want the name of an object: %t", r.Kind, message, !named)
 		}
 	}
 }

@@ -56,16 +56,16 @@ func TestNobodyReachesMoreByAnEtcdRestore(t *testing.T) {
 		want  []string
 	}{
 		"template": {byTemplate, []rbacv1.PolicyRule{mayCreatePods}, []string{
-			"this EtcdRestore creates an EtcdCluster, which " + namespace + "-template cannot create", grant + "verbs: [create]} in namespace " + namespace,
+			namespace + "-template cannot create EtcdClusters, and this EtcdRestore creates one", grant + "verbs: [create]} in namespace " + namespace,
 		}},
 		"copy": {byCopy, nil, []string{"cannot create", grant + "verbs: [create]}"}},
 		"in-place": {replacing, []rbacv1.PolicyRule{mayCreateClusters}, []string{
-			"replaces what EtcdCluster example holds", "cannot update", grant + "resourceNames: [example], verbs: [update]} in namespace " + namespace,
+			"cannot update EtcdCluster example, and this EtcdRestore replaces its data", grant + "resourceNames: [example], verbs: [update]} in namespace " + namespace,
 		}},
-		"of-its-own-name": {`{etcdCluster: {name: of-its-own-name}, ` + fromS3 + `}`, nil, []string{"replaces what EtcdCluster of-its-own-name holds"}},
+		"of-its-own-name": {`{etcdCluster: {name: of-its-own-name}, ` + fromS3 + `}`, nil, []string{"cannot update EtcdCluster of-its-own-name"}},
 		"another":         {replacing, []rbacv1.PolicyRule{mayUpdate("update", "mine")}, []string{"EtcdCluster example", "cannot update"}},
 		"volume":          {byClaim, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pvc.claimName:", `resources: [persistentvolumeclaims], resourceNames: [backups], verbs: [use]}`}},
-		"identity":        {byIdentity, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pod.annotations/iam.amazonaws.com/role: ", "cannot choose it"}},
+		"identity":        {byIdentity, []rbacv1.PolicyRule{mayUpdate("update", "example")}, []string{"spec.pod.annotations/iam.amazonaws.com/role: ", "cannot set this field"}},
 		"unknown":         {`{verifyOnly: true, pod: {annotations: {example.com/later: x}}, ` + fromS3 + `}`, nil, []string{"spec.pod.annotations/example.com/later: "}},
 		"selected":        {`{verifyOnly: true, pod: {labels: {web: front}}, ` + fromS3 + `}`, nil, []string{"spec.pod.labels/web: "}},
 		"root":            {`{verifyOnly: true, pod: {securityContext: {runAsUser: 0}}, ` + fromS3 + `}`, nil, []string{"spec.pod.securityContext: "}},
@@ -128,7 +128,7 @@ func TestAChangeIsTheOneWhoMakesIt(t *testing.T) {
 	if err := unstructured.SetNestedField(u.Object, true, "spec", "acceptRunningOldMembers"); err != nil {
 		t.Fatal(err)
 	}
-	admissiontest.Denied(t, c.Update(apiservertest.Context(t), u), "replaces what EtcdCluster example holds")
+	admissiontest.Denied(t, c.Update(apiservertest.Context(t), u), "cannot update EtcdCluster example")
 }
 
 func create(t *testing.T, c client.Client, namespace, name, spec string) error {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	again           = "cannot be changed, since a restore is done once: delete this EtcdRestore, and create another one"
+	again           = "cannot be changed, because a restore runs once: delete this EtcdRestore, and create another one"
 	clusterMessage  = "etcdCluster, target and clusterTemplate " + again
 	snapshotMessage = "backupStorageType, s3, pvc, backupRef, clusterID and skipHashCheck " + again
 	howMessage      = "revisionBump and pod " + again
-	verifyMessage   = "verifyOnly cannot be changed, since a restore is done once: create another EtcdRestore to restore what this one has verified"
-	lossMessage     = "acceptDataLoss cannot be withdrawn, since the members might have been stopped because of it: keep it true, or delete this EtcdRestore, and create another one"
-	runningMessage  = "acceptRunningOldMembers cannot be withdrawn, since the restore might have continued because of it: keep it true, or delete this EtcdRestore, and create another one"
+	verifyMessage   = "verifyOnly cannot be changed, because a restore runs once: create another EtcdRestore to restore what this one has verified"
+	lossMessage     = "acceptDataLoss cannot be changed back, because the members might already have been stopped: set it to true again, or delete this EtcdRestore, and create another one"
+	runningMessage  = "acceptRunningOldMembers cannot be changed back, because the restore might already have continued: set it to true again, or delete this EtcdRestore, and create another one"
 )
 
 // What a restore is, is settled when it is made. How long it may take, and what it puts

@@ -148,7 +148,7 @@ func TestTheSnapshotBeforeATime(t *testing.T) {
 		"an entry":        {reason: "it is named: the agent finds out", minutes: 40, changes: []change{entry("b-1")}, want: "b-1"},
 		"without archive": {reason: "snapshots tell no times", minutes: 25, changes: []change{late}, says: task.ReasonTimeNotHeld, words: "such as b-2 of 2026-03-01T12:20:00Z with revision 200"},
 		"archived before": {reason: "what was recorded is still there", minutes: 40, changes: []change{func(s *scene) { s.Backup.Status.Archive = &v1beta2.ArchiveStatus{} }}, want: "b-3"},
-		"with a revision": {reason: "which is meant?", minutes: 40, changes: []change{archives, asOfRevision(5)}, says: "RevisionInvalid", words: "set only one"},
+		"with a revision": {reason: "which is meant?", minutes: 40, changes: []change{archives, asOfRevision(5)}, says: "RevisionInvalid", words: "must not be set together with revision"},
 	}
 	for label, row := range rows {
 		t.Run(label, func(t *testing.T) {

@@ -30,11 +30,11 @@ func checkStore(kind v1beta2.StorageType, s *v1beta2.StorePlace) *refusal {
 	case s == nil:
 		return &refusal{v1beta2.RestoreReasonStorageMissing, missingStore[kind]}
 	case s.Prefix != "" && s.Path != "":
-		return &refusal{v1beta2.RestoreReasonStorageAmbiguous, fmt.Sprintf("set only one of %[1]s.path and %[1]s.prefix: %[1]s.path for the snapshot of that name, %[1]s.prefix for the newest", s.Field())}
+		return &refusal{v1beta2.RestoreReasonStorageAmbiguous, fmt.Sprintf("%[1]s.prefix must not be set together with %[1]s.path: set %[1]s.path for the snapshot of that name, or %[1]s.prefix for the newest one", s.Field())}
 	case s.Prefix != "" && !prefixPattern.MatchString(s.Prefix):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, fmt.Sprintf("%s.prefix is not a bucket and the beginning of keys: set it to one like mybucket/prod/, or mybucket/ for the whole bucket, without %s", s.Field(), kind.Scheme())}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, fmt.Sprintf("%s.prefix must be a bucket and the beginning of keys, such as mybucket/prod/, or mybucket/ for the whole bucket, without %s", s.Field(), kind.Scheme())}
 	case s.Prefix == "" && !storePathPattern.MatchString(s.Path):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, fmt.Sprintf("%s.path is not a bucket and a key: set it to one like mybucket/etcd.backup, without %s", s.Field(), kind.Scheme())}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, fmt.Sprintf("%s.path must be a bucket and a key, such as mybucket/etcd.backup, without %s", s.Field(), kind.Scheme())}
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func pinNewest(v *view) *step {
 	place := v.spec.Store()
 	where, ok := strings.CutPrefix(v.last.Snapshot.Location, place.Type.Scheme())
 	if !ok || !storePathPattern.MatchString(where) {
-		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %q: rename it, or set %[2]s.path instead of %[2]s.prefix", conditiontext.Clip(v.last.Snapshot.Location), place.Field()))
+		return v.fail(v1beta2.RestoreReasonLocationInvalid, fmt.Sprintf("the newest snapshot has an invalid key, %s: rename it, or set %[2]s.path instead of %[2]s.prefix", conditiontext.Quote(v.last.Snapshot.Location), place.Field()))
 	}
 	if v.source.Store != nil {
 		v.source.Store = place.At(where)

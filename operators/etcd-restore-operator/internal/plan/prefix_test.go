@@ -82,7 +82,7 @@ func TestPrefixesThatMakeNoSense(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"both":         {v1beta2.S3Source{Path: "mybucket/key", Prefix: "mybucket/"}, "StorageAmbiguous", "set only one of s3.path and s3.prefix"},
+		"both":         {v1beta2.S3Source{Path: "mybucket/key", Prefix: "mybucket/"}, "StorageAmbiguous", "s3.prefix must not be set together with s3.path"},
 		"a URL":        {v1beta2.S3Source{Prefix: "s3://mybucket/"}, "PathInvalid", "without s3://"},
 		"bucket alone": {v1beta2.S3Source{Prefix: "mybucket"}, "PathInvalid", "mybucket/ for the whole bucket"},
 		"neither":      {v1beta2.S3Source{}, "PathInvalid", "s3.path"},
@@ -100,6 +100,9 @@ func TestPrefixesThatMakeNoSense(t *testing.T) {
 	})))
 	if d.Reason != "LocationInvalid" || d.Status.Phase != v1beta2.RestoreFailed {
 		t.Errorf("%s: %s", d.Reason, d.Message)
+	}
+	if want := `"s3://mybucket/xxxxxxxxxx\u0001"`; !strings.Contains(d.Message, want) {
+		t.Errorf("got %s, want the key escaped once: %s", d.Message, want)
 	}
 }
 

@@ -44,21 +44,21 @@ func checkTarget(r *v1beta2.EtcdRestore) *refusal {
 	case spec.VerifyOnly:
 		return nil // whatever it is, it is not touched
 	case spec.EtcdCluster != nil && spec.ClusterTemplate != nil:
-		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "set only one of etcdCluster and clusterTemplate"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "etcdCluster must not be set together with clusterTemplate: set etcdCluster for an EtcdCluster of this namespace, or clusterTemplate for a new one with another spec"}
 	case spec.ClusterTemplate == nil && (spec.EtcdCluster == nil || spec.EtcdCluster.Name == ""):
 		return &refusal{v1beta2.RestoreReasonTargetMissing, "no target is set: set etcdCluster.name to an EtcdCluster of this namespace, or clusterTemplate to create a new one"}
 	case spec.ClusterTemplate != nil && spec.Target == v1beta2.TargetInPlace:
-		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target InPlace cannot be used with clusterTemplate: set target: New, or etcdCluster instead of clusterTemplate"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "target must not be InPlace when clusterTemplate is set: set target: New, or set etcdCluster instead of clusterTemplate"}
 	case spec.Target != "" && spec.Target != v1beta2.TargetInPlace && spec.Target != v1beta2.TargetNew:
-		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %q is not supported: set InPlace or New", conditiontext.Clip(string(spec.Target)))}
+		return &refusal{v1beta2.RestoreReasonTargetUnknown, fmt.Sprintf("target %s is not supported: set InPlace or New", conditiontext.Quote(string(spec.Target)))}
 	case spec.ClusterTemplate == nil && spec.Target == "" && spec.EtcdCluster.Name != r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetMissing, fmt.Sprintf(
-			"target is required, since EtcdCluster %s has another name than this EtcdRestore: set target: InPlace to restore it, or target: New to create EtcdCluster %s", conditiontext.Clip(spec.EtcdCluster.Name), r.Name)}
+			"target must be set when EtcdCluster %s has another name than this EtcdRestore: set target: InPlace to replace its data with the snapshot, or target: New to create EtcdCluster %s", conditiontext.Clip(spec.EtcdCluster.Name), r.Name)}
 	case spec.ClusterTemplate == nil && spec.Target == v1beta2.TargetNew && spec.EtcdCluster.Name == r.Name:
 		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, fmt.Sprintf(
-			"target New would create EtcdCluster %s, which is the one to copy: give this EtcdRestore another name, or set target: InPlace", r.Name)}
+			"target must not be New when etcdCluster.name is the name of this EtcdRestore, because the new EtcdCluster %s gets that name: give this EtcdRestore another name, or set target: InPlace to replace the data of the existing EtcdCluster with the snapshot", r.Name)}
 	case len(spec.Prefixes) > 0 && !makesCluster(spec):
-		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "prefixes cannot be restored in place, since all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster"}
+		return &refusal{v1beta2.RestoreReasonTargetAmbiguous, "prefixes must not be set for a restore in place, because all other keys of the cluster would be lost: set target: New, or clusterTemplate instead of etcdCluster"}
 	case makesCluster(spec) && (len(r.Name) > v1beta2.MaxNameLength || !clusterPattern.MatchString(r.Name)):
 		return &refusal{v1beta2.RestoreReasonNameInvalid, fmt.Sprintf(
 			"the new EtcdCluster cannot have this EtcdRestore's name: choose one of at most %d lower-case letters, digits and dashes, with a letter first and no dash last", v1beta2.MaxNameLength)}
@@ -71,7 +71,7 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	if spec.BackupRef != nil {
 		switch {
 		case spec.BackupStorageType != "":
-			return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "set only one of backupRef and backupStorageType"}
+			return &refusal{v1beta2.RestoreReasonStorageAmbiguous, "backupRef must not be set together with backupStorageType: remove backupRef, or remove backupStorageType and the store (such as s3 or pvc)"}
 		case spec.BackupRef.Name == "":
 			return &refusal{v1beta2.RestoreReasonStorageMissing, "backupRef.name is empty: set it to the name of an EtcdBackup of this namespace"}
 		}
@@ -83,9 +83,9 @@ func checkStorage(r *v1beta2.EtcdRestore) *refusal {
 	case v1beta2.StoragePVC:
 		return checkPVC(spec.PVC)
 	case "":
-		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is named: set backupStorageType with s3, oss, abs, gcs or pvc, or backupRef"}
+		return &refusal{v1beta2.RestoreReasonStorageMissing, "no snapshot is set: set backupRef.name, or backupStorageType with s3, oss, abs, gcs or pvc"}
 	}
-	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %q is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Clip(string(spec.BackupStorageType)))}
+	return &refusal{v1beta2.RestoreReasonStorageUnknown, fmt.Sprintf("backupStorageType %s is not supported: set S3, OSS, ABS, GCS or PVC", conditiontext.Quote(string(spec.BackupStorageType)))}
 }
 
 func checkPVC(pvc *v1beta2.PVCSource) *refusal {
@@ -93,9 +93,9 @@ func checkPVC(pvc *v1beta2.PVCSource) *refusal {
 	case pvc == nil:
 		return &refusal{v1beta2.RestoreReasonStorageMissing, "pvc is missing for backupStorageType PVC: set pvc.claimName and pvc.path, such as backups/etcd.db"}
 	case !claimPattern.MatchString(pvc.ClaimName):
-		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName is not the name of a PVC: set it to lower-case letters, digits and dashes, such as etcd-backups"}
+		return &refusal{v1beta2.RestoreReasonClaimInvalid, "pvc.claimName must be the name of a PVC of this namespace: use only lower-case letters, digits, dashes and dots, with a letter or digit first and last, such as etcd-backups"}
 	case !pathPattern.MatchString(pvc.Path) || dotsPattern.MatchString(pvc.Path):
-		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path is not the path of a file on the volume: set it to one like backups/etcd.db, without a slash at either end and without .."}
+		return &refusal{v1beta2.RestoreReasonPathInvalid, "pvc.path must be the path of a file on the volume, such as backups/etcd.db, without a slash at either end and without .."}
 	}
 	return nil
 }
@@ -104,14 +104,14 @@ func checkRest(r *v1beta2.EtcdRestore) *refusal {
 	spec := &r.Spec
 	switch {
 	case spec.ClusterID != "" && !idPattern.MatchString(spec.ClusterID):
-		return &refusal{v1beta2.RestoreReasonClusterIDInvalid, "clusterID is invalid: set it to the 16 lower-case hexadecimal digits in status.clusterID of the EtcdCluster"}
+		return &refusal{v1beta2.RestoreReasonClusterIDInvalid, "clusterID must be 16 lower-case hexadecimal digits: copy status.clusterID of the EtcdCluster"}
 	case spec.RevisionBump != nil && *spec.RevisionBump < minBump:
 		return &refusal{v1beta2.RestoreReasonRevisionBumpTooSmall, fmt.Sprintf(
 			"revisionBump %d is too small: set at least %d, or remove it; with less, clients of the old cluster could see its revisions a second time", *spec.RevisionBump, minBump)}
 	case spec.Revision < 0:
-		return &refusal{v1beta2.RestoreReasonRevisionInvalid, fmt.Sprintf("revision %d is negative: set it to the last revision that is to be kept, or remove it", spec.Revision)}
+		return &refusal{v1beta2.RestoreReasonRevisionInvalid, fmt.Sprintf("revision %d is negative: set it to the last revision to keep, or remove it", spec.Revision)}
 	case spec.Revision > 0 && spec.Time != nil:
-		return &refusal{v1beta2.RestoreReasonRevisionInvalid, "set only one of revision and time: revision for the last revision that is to be kept, time for what the archive recorded until then"}
+		return &refusal{v1beta2.RestoreReasonRevisionInvalid, "time must not be set together with revision: set revision to the last revision to keep, or time to restore what the archive recorded until then"}
 	case spec.TimeoutInSecond < 0:
 		return &refusal{v1beta2.RestoreReasonTimeoutInvalid, fmt.Sprintf("timeoutInSecond %d is negative: set 0 or more", spec.TimeoutInSecond)}
 	}

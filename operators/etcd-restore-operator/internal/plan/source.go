@@ -63,7 +63,7 @@ func (v *view) fromBackup(account string) *step {
 	source, ok := sourceAt(location, &b.Spec)
 	if !ok {
 		return v.fail(v1beta2.RestoreReasonBackupStorageUnknown, fmt.Sprintf(
-			"EtcdBackup %s has no storage settings for its snapshot at %q: set backupStorageType and the location instead of backupRef", name, conditiontext.Clip(location)))
+			"EtcdBackup %s has no storage settings for its snapshot at %s: set backupStorageType and the location instead of backupRef", name, conditiontext.Quote(location)))
 	}
 	source.ServiceAccountName = account
 	v.source = source

@@ -168,7 +168,7 @@ func (v *view) checkIdentity(s *v1beta2.RestoreSnapshot) *refusal {
 		}
 	}
 	if want := v.spec.ClusterID; want != "" && s.ClusterID != want {
-		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %q, and not of cluster %s (spec.clusterID): correct its location, or remove spec.clusterID", s.Location, s.ClusterID, want)}
+		return &refusal{task.ReasonWrongCluster, fmt.Sprintf("snapshot %s is of cluster %s, and not of cluster %s (spec.clusterID): correct its location, or remove spec.clusterID", s.Location, conditiontext.Quote(s.ClusterID), want)}
 	}
 	return nil
 }

@@ -57,11 +57,11 @@ func (v *view) checkVersion() *refusal {
 	}
 	t, ok := parseMinor(target)
 	if !ok {
-		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("EtcdCluster %s has the etcd version %q, which is not a version: correct its spec.version", v.name, conditiontext.Clip(target))}
+		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("EtcdCluster %s has the etcd version %s, which is not a version: correct its spec.version", v.name, conditiontext.Quote(target))}
 	}
 	d, ok := parseMinor(v.last.Snapshot.EtcdVersion)
 	if !ok {
-		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the snapshot has the etcd version %q, which is not a version: restore another snapshot", conditiontext.Clip(v.last.Snapshot.EtcdVersion))}
+		return &refusal{v1beta2.RestoreReasonVersionUnknown, fmt.Sprintf("the snapshot has the etcd version %s, which is not a version: restore another snapshot", conditiontext.Quote(v.last.Snapshot.EtcdVersion))}
 	}
 	if !t.reads(d) {
 		return &refusal{v1beta2.RestoreReasonVersionMismatch, fmt.Sprintf(

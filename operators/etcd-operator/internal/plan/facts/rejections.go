@@ -273,35 +273,35 @@ func (r *Rejection) effect() string {
 	case r.Kind == WritingStatus:
 		return "update the status of the EtcdCluster"
 	}
-	return strings.TrimSpace(cmp.Or(attempts[r.Kind], r.Kind) + " " + r.Name)
+	return strings.TrimSpace(strings.Replace(cmp.Or(attempts[r.Kind], r.Kind), "%s", r.Name, 1))
 }
 
-// attempts maps each kind of action to a description. The name of the object follows, if there is one.
+// attempts maps each kind of action to a description. %s stands for the object, in kinds that have one.
 var attempts = map[string]string{
-	"AddLearner":           "add learner",
-	"AdoptSeed":            "adopt a restore's seed",
+	"AddLearner":           "add learner %s",
+	"AdoptSeed":            "adopt the seed of a restore",
 	"AdoptSurvivor":        "adopt the seed of a recovery",
 	"AdvanceLog":           "append raft entries",
 	"CancelDowngrade":      "cancel etcd's downgrade",
-	"ChangeImage":          "change the image of Pod",
+	"ChangeImage":          "change the image of Pod %s",
 	"Compact":              "compact the database",
-	"Defragment":           "annotate Pod",
-	"DeleteClaim":          "delete PVC",
-	"DeletePod":            "delete Pod",
+	"Defragment":           "annotate Pod %s",
+	"DeleteClaim":          "delete PVC %s",
+	"DeletePod":            "delete Pod %s",
 	"DisarmAlarm":          "disarm an alarm",
-	"DropSeed":             "delete the Pod or PVC of seed",
+	"DropSeed":             "delete the Pod or PVC of seed %s",
 	"EnableDowngrade":      "enable etcd's downgrade",
-	"GrantStartPermit":     "annotate Pod",
-	"GrowClaim":            "expand PVC",
-	"KeepClaims":           "change the owner of PVC",
-	"Promote":              "promote learner",
-	"RecordBootstrap":      "choose the first member",
-	"RecordSurvivor":       "choose a survivor",
-	"RecreatePod":          "delete Pod",
-	"RemoveMember":         "remove member",
-	"RevokeStartPermits":   "annotate Pod",
-	"RevokeSurvivorPermit": "annotate Pod",
-	"SetRoles":             "label Pod",
+	"GrantStartPermit":     "annotate Pod %s",
+	"GrowClaim":            "expand PVC %s",
+	"KeepClaims":           "change the owner of PVC %s",
+	"Promote":              "promote learner %s",
+	"RecordBootstrap":      "record the first member",
+	"RecordSurvivor":       "record the survivor",
+	"RecreatePod":          "delete Pod %s",
+	"RemoveMember":         "remove member %s",
+	"RevokeStartPermits":   "annotate Pod %s",
+	"RevokeSurvivorPermit": "annotate Pod %s",
+	"SetRoles":             "label Pod %s",
 	"TakeClaims":           "change the owner of PVCs",
 	"TransferLeadership":   "transfer the leadership",
 }
@@ -323,7 +323,7 @@ func tried(refused ...*Rejection) string {
 			meanwhile = append(meanwhile, "restarts no member")
 		}
 		if r.Kind == ApplyBudget {
-			instead = "; spec.podDisruptionBudget: false does without a budget"
+			instead = "; to run without a PodDisruptionBudget, set spec.podDisruptionBudget: false"
 		}
 	}
 	slices.Sort(said)

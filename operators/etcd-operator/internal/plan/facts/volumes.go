@@ -54,7 +54,7 @@ func (v *Objects) growthRefused(c *Claim) string {
 	case c.Expansion == ExpansionRefused:
 		return fmt.Sprintf("cannot expand PVC %s: storage class %s has allowVolumeExpansion: false; %s", c.Name, c.Class, otherStorage)
 	case c.RefusedSize == v.Cluster.Storage && v.Now.Sub(c.RefusedAt) < refusalAge:
-		return fmt.Sprintf("cannot expand PVC %s: %s; if a quota or policy refuses it, lift that, and the operator tries again; else %s", c.Name, c.Refusal, otherStorage)
+		return fmt.Sprintf("cannot expand PVC %s: %s; if a quota or policy rejects it, correct that, and the operator retries; otherwise %s", c.Name, c.Refusal, otherStorage)
 	}
 	return ""
 }

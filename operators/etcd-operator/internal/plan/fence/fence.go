@@ -8,6 +8,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/step"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // The rules of this file give a cluster out of our hands for a restore, and take it
@@ -104,7 +105,7 @@ func awaitWrite(v *facts.View, name string, a *facts.Answer) *step.Step {
 	case slices.ContainsFunc(a.Alarms, func(a facts.Alarm) bool { return a.Kind == facts.Corrupt }):
 		advice = "its data is corrupt: " + advice + ", and restore another snapshot"
 	}
-	return step.Wait(step.Shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it refuses writes, and etcd says %q; %s", name, a.Write.Refused, advice)).As(action.Untouchable)
+	return step.Wait(step.Shortly, v1beta2.ClusterReasonFenced, fmt.Sprintf("cannot adopt the restore's seed %s: it refuses writes, and etcd reports %s; %s", name, conditiontext.Quote(a.Write.Refused), advice)).As(action.Untouchable)
 }
 
 // Fenced touches nothing while a restore is at work, whatever becomes of its mark.

@@ -117,7 +117,7 @@ func comparisonDue(v *facts.View) bool {
 func RefuseComparisonSchedule(v *facts.View) *step.Step {
 	if why := v.Cluster.Consistency.Invalid; why != "" {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
-			"spec.maintenance.consistencyCheck is not a cron expression: %s; use for example 0 3 * * 0, @daily, CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).As(action.AwaitsUser)
+			"spec.maintenance.consistencyCheck is not a cron expression: %s; set a cron expression such as 0 3 * * 0, @daily or CRON_TZ=Europe/Berlin 30 3 * * 1-5, or Never", why)).As(action.AwaitsUser)
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func due(v *facts.View) time.Time {
 func RefuseSchedule(v *facts.View) *step.Step {
 	if why := v.Cluster.Maintenance.Invalid; why != "" {
 		return step.Wait(step.Idle, v1beta2.ClusterReasonScheduleInvalid, fmt.Sprintf(
-			"spec.maintenance.defragmentSchedule is not a cron expression: %s; use for example 0 3 * * 0, @daily, or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).As(action.AwaitsUser)
+			"spec.maintenance.defragmentSchedule is not a cron expression: %s; set a cron expression such as 0 3 * * 0, @daily or CRON_TZ=Europe/Berlin 30 3 * * 1-5", why)).As(action.AwaitsUser)
 	}
 	return nil
 }

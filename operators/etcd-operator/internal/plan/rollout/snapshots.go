@@ -67,17 +67,17 @@ const (
 func advancePastOldLog(v *facts.View, next string, index uint64) *step.Step {
 	if index == unknownIndex {
 		return step.Wait(step.Slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
-			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and when the next snapshot comes is unknown, because %s in spec.pod.etcdEnv has no plain number as its value; remove it, and set spec.etcd.snapshotCount if you need another number than %d",
+			"the upgrade to etcd %s waits until every member has written a snapshot, because etcd %[1]s does not start on log entries of etcd 3.5. The time of the next snapshot is unknown, because %[2]s in spec.pod.etcdEnv is not a plain number: remove it, and set spec.etcd.snapshotCount if you need another number than %[3]d",
 			next, "ETCD_SNAPSHOT_COUNT", SnapshotCount)).As(action.AwaitsUser).Explains(v1beta2.ConditionUpgrading)
 	}
 	lacking := index - min(index, v.Applied)
 	if lacking > MostEntries {
 		return step.Wait(step.Slowly, v1beta2.ClusterReasonWaitingForSnapshot, fmt.Sprintf(
-			"the upgrade to etcd %s waits until members write a snapshot: it does not start on log entries of etcd 3.5, and the next snapshot comes only at raft index %d; set spec.etcd.snapshotCount to %d (and remove %s from spec.pod.etcdEnv)",
+			"the upgrade to etcd %s waits until every member has written a snapshot, because etcd %[1]s does not start on log entries of etcd 3.5. The next snapshot is written only at raft index %[2]d: set spec.etcd.snapshotCount to %[3]d, and remove %[4]s from spec.pod.etcdEnv",
 			next, index, SnapshotCount, "ETCD_SNAPSHOT_COUNT")).As(action.AwaitsUser).Explains(v1beta2.ConditionUpgrading)
 	}
 	message := fmt.Sprintf(
-		"started appending empty raft entries, up to index %d, for the upgrade to etcd %s: every member has to write a snapshot first, since etcd %s does not start on log entries of etcd 3.5",
+		"started appending empty raft entries, up to index %d, for the upgrade to etcd %s: every member must write a snapshot first, because etcd %s does not start on log entries of etcd 3.5",
 		index, next, next)
 	if lacking == 0 {
 		return step.Wait(step.FastPoll, v1beta2.ClusterReasonWritingSnapshots, message).Explains(v1beta2.ConditionUpgrading) // a member has not applied all of it yet
