@@ -166,6 +166,10 @@ const (
 	// RestoreReasonVersionUnsupported: no seed is made, since spec.version of the EtcdCluster is not
 	// a version that etcd-operator runs. Set another one.
 	RestoreReasonVersionUnsupported = "VersionUnsupported"
+	// RestoreReasonInDoubt: somebody has edited the owner references or labels of a Pod or PVC that
+	// has the name of a member or of the seed, so that no controller owns it. The restore waits. Run
+	// the command in the message, or delete the object if it is not the cluster's.
+	RestoreReasonInDoubt = "InDoubt"
 	// RestoreReasonRefused: the API server refuses an action of the operator. Lift what
 	// refuses it, such as a quota; the operator retries.
 	RestoreReasonRefused = "Refused"
