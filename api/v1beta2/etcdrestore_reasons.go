@@ -167,6 +167,10 @@ const (
 	// RestoreReasonVersionUnsupported: no seed is created, because etcd-operator does not support
 	// spec.version of the EtcdCluster. Set another one.
 	RestoreReasonVersionUnsupported = "VersionUnsupported"
+	// RestoreReasonInDoubt: somebody has edited the owner references or labels of a Pod or PVC that
+	// has the name of a member or of the seed, so that no controller owns it. The restore waits. Run
+	// the command in the message, or delete the object if it is not the cluster's.
+	RestoreReasonInDoubt = "InDoubt"
 	// RestoreReasonRefused: the API server rejects an action of the operator. Correct the cause
 	// that the message names, such as a quota; the operator retries.
 	RestoreReasonRefused = "Refused"

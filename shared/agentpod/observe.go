@@ -133,6 +133,10 @@ func (r *Reading[R]) failure(c *batchv1.JobCondition, newest []corev1.Pod) (reas
 }
 
 func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, look *sighting.Look) (why string, requeueAfter time.Duration) {
+	if len(newest) == 0 && j.Status.Active > 0 {
+		return slow(look, look.Since(j.UID, "hidden", j.CreationTimestamp.Time), fmt.Sprintf(
+			"it lacks labels of the Job's Pod template: see kubectl -n %s get pods --show-labels -l %s=%s, and add them again", j.Namespace, batchv1.JobNameLabel, j.Name))
+	}
 	if len(newest) == 0 {
 		return slow(look, look.Since(j.UID, "exists", j.CreationTimestamp.Time), fmt.Sprintf(
 			"it has not been created: run kubectl describe job %s to see why, such as a quota or a missing ServiceAccount", j.Name))

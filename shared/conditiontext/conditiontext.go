@@ -4,10 +4,12 @@
 package conditiontext
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/plaintext"
 )
 
@@ -56,6 +58,13 @@ func ClipTo(text string, limit int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
+}
+
+// PatchOwner returns the kubectl command that makes an owner the controller of an object, whichever owner references
+// somebody has given it. object is its kind and name as kubectl takes them, for example "pod x-a".
+func PatchOwner(namespace, object, kind, name, uid string) string {
+	return fmt.Sprintf(`kubectl -n %s patch %s --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"%s","name":"%s","uid":"%s","controller":true}]}}'`,
+		namespace, object, v1beta2.GroupVersion, kind, name, uid)
 }
 
 // Time is a moment as people read it: in UTC, to the second.

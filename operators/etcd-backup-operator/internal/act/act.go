@@ -160,7 +160,7 @@ func (a *Actor) stillHolds(ctx context.Context, b *v1beta2.EtcdBackup, obs *plan
 	if err := a.sameBackup(ctx, b); err != nil {
 		return err
 	}
-	jobs, err := observe.OwnJobs(ctx, a.Live, b)
+	jobs, _, err := observe.JobsOf(ctx, a.Live, a.Live, b)
 	if err != nil {
 		return err
 	}

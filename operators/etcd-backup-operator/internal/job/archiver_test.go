@@ -46,9 +46,6 @@ func TestArchiver(t *testing.T) {
 			if got.Archive == nil || got.Archive.Interval != 5*time.Second || !got.Repeated || got.Timeout != 0 || got.MaxBackups != 0 || !got.Time.IsZero() {
 				t.Errorf("it is told %+v", got)
 			}
-			if !IsArchiver(j.Labels) || !IsArchiver(pod.Labels) || IsArchiver(Labels("example")) {
-				t.Errorf("labels %v, %v", j.Labels, pod.Labels)
-			}
 		})
 	}
 }

@@ -58,9 +58,6 @@ func TestCopier(t *testing.T) {
 			if !got.Time.Equal(due) || !got.ServerTime.Equal(serverTime) || !got.Repeated || got.MaxBackups != b.Spec.MaxBackups() {
 				t.Errorf("it is told %+v", got)
 			}
-			if !IsCopier(j.Labels) || !IsCopier(pod.Labels) || IsCopier(Labels("example")) || IsArchiver(j.Labels) {
-				t.Errorf("labels %v, %v", j.Labels, pod.Labels)
-			}
 			if diff := cmp.Diff(before, b); diff != "" {
 				t.Errorf("the EtcdBackup was changed:\n%s", diff)
 			}

@@ -43,11 +43,3 @@ func CopierLabels(backup string) map[string]string {
 	l[agentpod.LabelComponent] = copyComponent
 	return l
 }
-
-// IsCopier tells the Job or Pod of a copy by its labels.
-func IsCopier(labels map[string]string) bool { return labels[agentpod.LabelComponent] == copyComponent }
-
-// IsArchiver tells the Job or Pod of an archiver by its labels.
-func IsArchiver(labels map[string]string) bool {
-	return labels[agentpod.LabelComponent] == archiveComponent
-}

@@ -35,7 +35,7 @@ func Observe(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) (seen plan.
 	return plan.Job{
 		Name:        j.Name,
 		UID:         string(j.UID),
-		Scheduled:   scheduled(j),
+		Scheduled:   Scheduled(j),
 		Created:     j.CreationTimestamp.Time,
 		Running:     s.Finished.IsZero(),
 		Deleting:    j.DeletionTimestamp != nil,
@@ -53,8 +53,8 @@ func Observe(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) (seen plan.
 	}, s.RequeueAfter
 }
 
-// scheduled is when the backup was due, as Build has noted it.
-func scheduled(j *batchv1.Job) time.Time {
+// Scheduled returns when the backup was due, as Build has noted it.
+func Scheduled(j *batchv1.Job) time.Time {
 	t, err := time.Parse(time.RFC3339, j.Annotations[v1beta2.AnnotationScheduled])
 	if err != nil {
 		return j.CreationTimestamp.UTC()

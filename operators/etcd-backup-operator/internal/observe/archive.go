@@ -28,17 +28,22 @@ func (o *Observer) archiver(ctx context.Context, b *v1beta2.EtcdBackup, look *si
 	}
 	var j batchv1.Job
 	err = o.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: plan.ArchiverName(b)}, &j)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&j, b) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the archiver's Job: %w", err)
+	case isInDoubt(&j):
+		obs.Archiver = &plan.Archiver{Name: j.Name, InDoubt: true}
+		return 0, nil
+	case !metav1.IsControlledBy(&j, b):
 		return 0, nil
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read the archiver's Job: %w", err)
-	}
-	pods, err := podsByJob(ctx, o.Client, b)
+	pods, err := podsOf(ctx, o.Client, &j)
 	if err != nil {
 		return 0, err
 	}
-	seen, pod, requeueAfter := job.ObserveArchiver(&j, pods[j.Name], look)
+	seen, pod, requeueAfter := job.ObserveArchiver(&j, pods, look)
 	if pod != "" {
 		seen.Progress = o.askProgress(ctx, pod)
 	}

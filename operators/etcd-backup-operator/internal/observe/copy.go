@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,20 +32,23 @@ func (o *Observer) copier(ctx context.Context, b *v1beta2.EtcdBackup, look *sigh
 		reader = o.Client // what is left of it
 	}
 	err = reader.Get(ctx, key, &j)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&j, b) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the Job of the copy: %w", err)
+	case isInDoubt(&j):
+		obs.Copier = &plan.Copier{Job: plan.Job{Name: j.Name}, InDoubt: true}
+		return 0, nil
+	case !metav1.IsControlledBy(&j, b):
 		return 0, nil
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read the Job of the copy: %w", err)
-	}
 	for _, reader := range []client.Reader{o.Client, o.Live} {
-		pods, err := podsByJob(ctx, reader, b)
+		pods, err := podsOf(ctx, reader, &j)
 		if err != nil {
 			return 0, err
 		}
-		// The Jobs of all copies have one name: Pods of the last one may be there for a while.
-		own := slices.DeleteFunc(pods[j.Name], func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, &j) })
-		seen, wait := job.ObserveCopier(&j, own, look)
+		seen, wait := job.ObserveCopier(&j, pods, look)
 		obs.Copier, requeueAfter = &seen, wait
 		isTold := seen.Result != nil && seen.Result.Failure == nil || isCopied(b, seen.Backup)
 		if isTold || seen.Running && !plan.Hangs(&seen.Job, obs.Now) {

@@ -11,9 +11,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -57,20 +55,16 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 	if obs.Restricted, err = o.restricted(ctx); err != nil {
 		return obs, 0, err
 	}
-	jobs, err := OwnJobs(ctx, o.Client, b)
+	jobs, doubtful, err := JobsOf(ctx, o.Client, o.Live, b)
 	if err != nil {
 		return obs, 0, err
 	}
-	lost, err := o.unseen(ctx, b, jobs)
-	if err != nil {
-		return obs, 0, err
-	}
-	jobs = append(jobs, lost...)
-	if obs.Jobs, requeueAfter, err = seen(ctx, o.Client, b, jobs, look); err != nil {
+	obs.Doubtful = doubtful
+	if obs.Jobs, requeueAfter, err = seen(ctx, o.Client, jobs, look); err != nil {
 		return obs, 0, err
 	}
 	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, b, jobs, look); err != nil {
+		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, jobs, look); err != nil {
 			return obs, 0, err
 		}
 	}
@@ -97,13 +91,13 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 func (o *Observer) Forget(key client.ObjectKey) { o.sightings.Forget(key) }
 
 // seen are Jobs with what their Pods tell, as a reader has them.
-func seen(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup, jobs []batchv1.Job, look *sighting.Look) (all []plan.Job, requeueAfter time.Duration, err error) {
-	pods, err := podsByJob(ctx, reader, b)
-	if err != nil {
-		return nil, 0, err
-	}
+func seen(ctx context.Context, reader client.Reader, jobs []batchv1.Job, look *sighting.Look) (all []plan.Job, requeueAfter time.Duration, err error) {
 	for i := range jobs {
-		j, wait := job.Observe(&jobs[i], pods[jobs[i].Name], look)
+		pods, err := podsOf(ctx, reader, &jobs[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		j, wait := job.Observe(&jobs[i], pods, look)
 		all = append(all, j)
 		requeueAfter = operator.Sooner(requeueAfter, wait)
 	}
@@ -160,51 +154,4 @@ func (o *Observer) restricted(ctx context.Context) ([]v1beta2.EtcdCluster, error
 		}
 	}
 	return all, nil
-}
-
-// OwnJobs are the Jobs that this very EtcdBackup controls, but for that of its archive and that
-// of its copies.
-func OwnJobs(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) ([]batchv1.Job, error) {
-	var list batchv1.JobList
-	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
-		return nil, fmt.Errorf("list Jobs: %w", err)
-	}
-	return slices.DeleteFunc(list.Items, func(j batchv1.Job) bool {
-		return !metav1.IsControlledBy(&j, b) || job.IsArchiver(j.Labels) || job.IsCopier(j.Labels)
-	}), nil
-}
-
-// unseen are the Jobs that the status calls active and that the cache does not have
-// yet. Those that the API server does not have either are gone.
-func (o *Observer) unseen(ctx context.Context, b *v1beta2.EtcdBackup, cached []batchv1.Job) ([]batchv1.Job, error) {
-	var all []batchv1.Job
-	for _, a := range b.Status.Active {
-		if slices.ContainsFunc(cached, func(j batchv1.Job) bool { return j.Name == a.Name }) {
-			continue
-		}
-		var j batchv1.Job
-		err := o.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: a.Name}, &j)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("read Job %s: %w", a.Name, err)
-		}
-		if err == nil && metav1.IsControlledBy(&j, b) {
-			all = append(all, j)
-		}
-	}
-	return all, nil
-}
-
-// podsByJob are the Pods of the backup's Jobs, by the name of the Job.
-func podsByJob(ctx context.Context, reader client.Reader, b *v1beta2.EtcdBackup) (map[string][]corev1.Pod, error) {
-	var list corev1.PodList
-	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
-	}
-	byJob := map[string][]corev1.Pod{}
-	for _, p := range list.Items {
-		if owner := metav1.GetControllerOf(&p); owner != nil && owner.Kind == "Job" {
-			byJob[owner.Name] = append(byJob[owner.Name], p)
-		}
-	}
-	return byJob, nil
 }

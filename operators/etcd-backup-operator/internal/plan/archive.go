@@ -28,6 +28,8 @@ type Archiver struct {
 	UID  string
 	// Hash is that of the StartArchiver that it was built from; see [StartArchiver.Hash].
 	Hash string
+	// InDoubt is true of a Job of that name that no controller owns: see [Doubtful]. Nothing else is set then.
+	InDoubt bool
 	// Ended is true once the Job is complete or has failed. Deleting is true once it has a
 	// deletion timestamp.
 	Ended, Deleting bool
@@ -56,7 +58,7 @@ func (v *view) archives() bool {
 // archiver starts, replaces and stops the Job of the archive.
 func archiver(v *view) *step {
 	a := v.Archiver
-	if a != nil && a.Deleting {
+	if a != nil && (a.Deleting || a.InDoubt) {
 		return nil
 	}
 	if !v.archives() {
@@ -237,6 +239,8 @@ func (v *view) archiving(st *v1beta2.ArchiveStatus) (reason, message string, pha
 	switch {
 	case v.refusal != nil:
 		return v.refusal.reason, v.refusal.message, v1beta2.ArchiveFailed
+	case a != nil && a.InDoubt:
+		return v1beta2.BackupReasonJobInDoubt, v.doubtText(a.Name), v1beta2.ArchiveFailed
 	case v.spec.Suspend:
 		return v1beta2.BackupReasonSuspended, "recording is suspended: set spec.suspend to false to resume, before etcd is compacted beyond what was recorded", v1beta2.ArchiveSuspended
 	case a == nil && v.source.wait != nil:

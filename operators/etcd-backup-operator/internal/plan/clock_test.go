@@ -3,10 +3,6 @@ package plan
 import (
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
 // ttlSecondsAfterFinished counts from completionTime, which an agent dates. With a slow clock on its node, the
@@ -19,9 +15,9 @@ func TestCompletionTimeIsNotTooEarly(t *testing.T) {
 		clock     time.Duration
 		want      time.Duration
 	}{
-		"a right clock":                            {"the agent knows best", true, 0, 3 * time.Second},
-		"a slow clock":                             {"the backup has just ended", true, -time.Hour, ended},
-		"a fast clock":                             {"no time in the status is in the future", true, time.Hour, ended},
+		"a right clock": {"the agent knows best", true, 0, 3 * time.Second},
+		"a slow clock":  {"the backup has just ended", true, -time.Hour, ended},
+		"a fast clock":  {"no time in the status is in the future", true, time.Hour, ended},
 		"an end that the operator did not witness": {"the backup might have ended an hour ago", false, -time.Hour, 3*time.Second - time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,20 +32,5 @@ func TestCompletionTimeIsNotTooEarly(t *testing.T) {
 				t.Errorf("completed at %s, want %s: %s", got, want, row.reason)
 			}
 		})
-	}
-}
-
-// The API server dates an EtcdBackup. With a fast clock there, a new schedule would begin only when the operator's
-// clock has reached that time. The first backup at an interval is due at once.
-func TestScheduleBeginsAtOnce(t *testing.T) {
-	const minute = time.Minute
-	o := observe(every(10*minute), after(minute))
-	o.Backup.CreationTimestamp = metav1.NewTime(born.Add(30 * minute))
-	st := noted(o).Status
-	if st.Clock == nil || !st.Clock.After.Equal(timeAt(minute-10*minute)) {
-		t.Errorf("the schedule counts from %+v, want %s", st.Clock, timeAt(minute-10*minute))
-	}
-	if st.Phase != v1beta2.BackupScheduled {
-		t.Errorf("phase %s, want %s", st.Phase, v1beta2.BackupScheduled)
 	}
 }

@@ -16,6 +16,8 @@ import (
 // Location of its Result is that of the copy, also beside a Failure.
 type Copier struct {
 	Job
+	// InDoubt is true of a Job of that name that no controller owns: see [Doubtful]. Nothing but its Name is set then.
+	InDoubt bool
 	// Hash is that of the StartCopy that it was built from; see [StartCopy.Hash].
 	Hash string
 	// Backup is the name of the entry of status.history that it copies.
@@ -68,7 +70,7 @@ func copier(v *view) *step {
 	c := v.Copier
 	target := v.copyTarget()
 	switch {
-	case c == nil && (target == nil || !v.copies()):
+	case c == nil && (target == nil || !v.copies()), c != nil && c.InDoubt:
 		return nil
 	case c == nil && v.Refused != "":
 		v.wakeAt(v.Now.Add(retry))
@@ -130,7 +132,7 @@ func copySpec(s *v1beta2.BackupSpec) *v1beta2.BackupSpec {
 // recordCopy writes the end of a copy to the record of its backup.
 func (v *view) recordCopy() {
 	c := v.Copier
-	if c == nil || v.spec.CopyTo == nil {
+	if c == nil || c.InDoubt || v.spec.CopyTo == nil {
 		return
 	}
 	i := slices.IndexFunc(v.history, func(r v1beta2.BackupRecord) bool { return r.Name == c.Backup && r.Succeeded && r.Copy == nil })
@@ -222,6 +224,8 @@ func (v *view) copyObstacle() *step {
 	switch {
 	case v.copyRefusal != nil:
 		return v.copyRefusal
+	case c != nil && c.InDoubt:
+		return warn(v1beta2.BackupReasonJobInDoubt, v.doubtText(c.Name))
 	case target == nil || v.spec.Suspend:
 		return nil
 	case c == nil && v.Refused != "":

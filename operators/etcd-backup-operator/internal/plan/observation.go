@@ -23,11 +23,14 @@ type Observation struct {
 	// AsksCreator wants it.
 	Creator creator.Check
 	// Jobs are those that this EtcdBackup controls (by uid), in any order. Caches may
-	// lag, but a Job that Backup.Status.Active names and that is missing here is
-	// gone: whoever observes has asked the API server itself for it. Likewise, of a Job
+	// lag, but a Job that Backup.Status.Active names and that is missing here and in
+	// Doubtful is gone: whoever observes has asked the API server itself for it. Likewise, of a Job
 	// that has ended and whose cached Pods report no success, or that Hangs, the Pods
 	// were read from the API server itself.
 	Jobs []Job
+	// Doubtful are Jobs of backups that might be this EtcdBackup's, but for those that have ended and whose end is in
+	// the status. A Job that Backup.Status.Active names and that neither Jobs nor Doubtful has is gone.
+	Doubtful []Doubtful
 	// Archiver is the Job that records the archive, as the API server itself has it; nil if
 	// there is none.
 	Archiver *Archiver

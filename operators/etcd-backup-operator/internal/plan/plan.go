@@ -83,6 +83,7 @@ var actions = []rule{
 var states = []rule{
 	ended,
 	refuse,
+	inDoubt,
 	podNotStarting,
 	retrying,
 	blocked,
@@ -291,6 +292,8 @@ func (v *view) blocker() *step {
 	switch {
 	case v.source.wait != nil:
 		return v.source.wait
+	case v.blockedByDoubt() != nil:
+		return v.blockedByDoubt()
 	case len(v.active) > 0 && v.spec.Concurrency() != v1beta2.AllowConcurrent:
 		return wait(v1beta2.BackupReasonPreviousRunning, fmt.Sprintf("waiting for Job %s to finish: the backup of %s is due, and spec.backupPolicy.concurrencyPolicy is %s",
 			v.active[0].Name, conditiontext.Time(v.due), v.spec.Concurrency()))

@@ -20,7 +20,7 @@ const reportGrace = 5 * time.Second
 // run is a backup that was started and whose end is not recorded.
 type run struct {
 	v1beta2.ActiveBackup
-	// job is nil if it is gone.
+	// job is nil if it is gone or in doubt.
 	job *Job
 }
 
@@ -46,6 +46,12 @@ func runs(o *Observation) []run {
 			continue
 		}
 		all = append(all, run{job: j, ActiveBackup: v1beta2.ActiveBackup{Name: j.Name, ScheduledTime: metav1.NewTime(j.Scheduled.UTC())}})
+	}
+	for _, d := range o.Doubtful {
+		if slices.ContainsFunc(all, func(r run) bool { return r.Name == d.Name }) || isDone(status, &Job{Name: d.Name, Scheduled: d.Scheduled}) {
+			continue
+		}
+		all = append(all, run{ActiveBackup: v1beta2.ActiveBackup{Name: d.Name, ScheduledTime: metav1.NewTime(d.Scheduled.UTC())}})
 	}
 	slices.SortStableFunc(all, func(a, b run) int {
 		return cmp.Or(a.ScheduledTime.Compare(b.ScheduledTime.Time), cmp.Compare(a.Name, b.Name))
@@ -109,6 +115,8 @@ func (v *view) record() {
 func (v *view) endOf(r *run) (e end, ok bool) {
 	j := r.job
 	switch {
+	case v.isDoubtfulJob(r.Name):
+		return end{}, false
 	case j == nil:
 		return v.lost(r), true
 	case j.Result != nil && j.Result.Failure == nil:

@@ -179,9 +179,9 @@ func (v *view) onceDue() {
 // anchor says from when on the times of the schedule count.
 func (v *view) anchor() {
 	now, name := whole(v.Now), v.schedule.String()
-	if v.clock == nil && v.last.Phase == v1beta2.BackupNone && !v.created().After(now) {
-		// The operator has never looked at it: it counts from its creation, or from the last
-		// backup that the archived operator made. A creation in the future is by a wrong clock.
+	if v.clock == nil && v.last.Phase == v1beta2.BackupNone {
+		// It has never been looked at: it counts from its creation, or from the last
+		// backup that the archived operator made.
 		after := v.schedule.Start(v.created())
 		if t := v.last.LastSuccessDate; t != nil && t.After(after) {
 			after = whole(t.Time)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 )
@@ -224,10 +226,25 @@ func (a *Actor) create(ctx context.Context, o, owner client.Object) (made bool, 
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return false, staleIf(apierrors.IsNotFound, err, "read "+o.GetName())
 	}
-	if !belongs(o, owner) {
+	switch {
+	case belongs(o, owner):
+	case metav1.GetControllerOf(o) == nil:
+		return false, fmt.Errorf("%w: %s", ErrRefused, inDoubt(o, owner))
+	default:
 		return false, fmt.Errorf("%w: %s %s already exists, and belongs to something else: delete it", ErrRefused, kindOf(o), o.GetName())
 	}
 	return false, nil
+}
+
+// inDoubt describes an object that has the name of one that was to be created and that no controller owns: somebody
+// might have edited its owner references.
+func inDoubt(o, owner client.Object) string {
+	kind, name := kindOf(o), o.GetName()
+	if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
+		return member.PVCInDoubt(o.GetNamespace(), name, string(owner.GetUID()))
+	}
+	return fmt.Sprintf("%s %s already exists, but its owner references do not show to whom it belongs: if it belongs to this restore, run %s; delete it only if it does not",
+		kind, name, conditiontext.PatchOwner(o.GetNamespace(), strings.ToLower(kind)+" "+name, kindOf(owner), owner.GetName(), string(owner.GetUID())))
 }
 
 // belongs reports whether an object is its owner's: a member's volume may be so without an

@@ -251,7 +251,10 @@ func (a *Actor) livePods(ctx context.Context, t *target) ([]corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	others, err := observe.OtherPods(ctx, a.Live, t.cluster, pods)
+	others, doubtful, err := observe.OtherPods(ctx, a.Live, t.restore, t.cluster, pods)
+	if err == nil && len(doubtful) > 0 {
+		err = fmt.Errorf("%w: %s might be the cluster's", ErrStale, doubtful[0].Object)
+	}
 	return append(pods, others...), err
 }
 

@@ -255,7 +255,8 @@ func (o *Observer) pods(ctx context.Context, e *v1beta2.EtcdRestore, obs *Observ
 
 // addUnlabelled adds the Pods that the list does not show. No watch tells of their end, either.
 func (o *Observer) addUnlabelled(ctx context.Context, obs *Observation, pods []corev1.Pod) ([]corev1.Pod, error) {
-	hidden, err := OtherPods(ctx, o.Live, obs.Cluster, pods)
+	hidden, doubtful, err := OtherPods(ctx, o.Live, obs.Restore, obs.Cluster, pods)
+	obs.Doubtful = append(obs.Doubtful, doubtful...)
 	for i := range hidden {
 		p := &hidden[i]
 		if slices.ContainsFunc(pods, func(cached corev1.Pod) bool { return cached.Name == p.Name }) {
@@ -293,28 +294,38 @@ func isClusters(pod metav1.Object, c *v1beta2.EtcdCluster) bool {
 
 // OtherPods are the Pods of a cluster that a list of its Pods has not shown: somebody has taken a
 // label from them, or has created them since. They serve all the same, and nobody puts labels back
-// while the cluster is fenced.
-func OtherPods(ctx context.Context, live client.Reader, c *v1beta2.EtcdCluster, listed []corev1.Pod) ([]corev1.Pod, error) {
+// while the cluster is fenced. doubtful are those that might be the cluster's.
+func OtherPods(ctx context.Context, live client.Reader, e *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, listed []corev1.Pod) (pods []corev1.Pod, doubtful []plan.Doubtful, err error) {
 	all, err := metadata(ctx, live, c.Namespace, "Pod")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var pods []corev1.Pod
 	for i := range all {
 		o := &all[i]
+		if !isClusters(o, c) && isInDoubt(e, c, o) {
+			doubtful = append(doubtful, plan.Doubtful{Object: "Pod " + o.Name, Advice: member.PodInDoubt(o.Namespace, o.Name, c.Name, string(c.UID))})
+		}
 		if !isClusters(o, c) || slices.ContainsFunc(listed, func(p corev1.Pod) bool { return p.UID == o.UID }) {
 			continue
 		}
 		var pod corev1.Pod
 		err := live.Get(ctx, client.ObjectKeyFromObject(o), &pod)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("read Pod %s: %w", o.Name, err)
+			return nil, nil, fmt.Errorf("read Pod %s: %w", o.Name, err)
 		}
 		if err == nil {
 			pods = append(pods, pod)
 		}
 	}
-	return pods, nil
+	return pods, doubtful, nil
+}
+
+// isInDoubt reports whether an object that is not known to be the cluster's might be: it has the name of a member or
+// of the seed, and no other controller owns it.
+func isInDoubt(e *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, o metav1.Object) bool {
+	isNamed := o.GetName() == e.Status.SeedMember ||
+		slices.ContainsFunc(c.Status.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == o.GetName() })
+	return isNamed && metav1.GetControllerOf(o) == nil
 }
 
 // metadata lists what the objects of a kind are called, and who has them, whatever their
@@ -366,6 +377,11 @@ func (o *Observer) unlabelledClaims(ctx context.Context, e *v1beta2.EtcdRestore,
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: all[i].ObjectMeta}
 		by, isRetired := claim.Labels[v1beta2.LabelRetiredBy]
 		ours := by == string(e.UID)
+		if fenced && !member.Owns(obs.Cluster, claim) && (isInDoubt(e, obs.Cluster, claim) && !isRetired || ours && metav1.GetControllerOf(claim) == nil) {
+			obs.Doubtful = append(obs.Doubtful, plan.Doubtful{
+				Object: "PersistentVolumeClaim " + claim.Name, Advice: member.PVCInDoubt(claim.Namespace, claim.Name, string(obs.Cluster.UID)),
+			})
+		}
 		labelled := claim.Labels[v1beta2.LabelApp] == v1beta2.AppEtcd && (claim.Labels[v1beta2.LabelCluster] == obs.Cluster.Name || ours)
 		cached := slices.ContainsFunc(obs.Claims, func(c plan.Claim) bool { return c.Name == claim.Name })
 		if cached || labelled || !ours && (isRetired || !fenced) || !member.Owns(obs.Cluster, claim) {

@@ -55,6 +55,9 @@ type Observation struct {
 	// it is left to this restore, also those that have lost their labels. They are sorted
 	// by name.
 	Claims []Claim
+	// Doubtful describes the Pods and PVCs that might be the cluster's, and how a user corrects their metadata; only
+	// while the cluster is left to this restore.
+	Doubtful []Doubtful
 	// Progress is what the agent that runs now has told; nil if none has.
 	Progress *task.Progress
 
@@ -70,6 +73,16 @@ type Observation struct {
 	// this very Observation, in its own words (a quota, an invalid field). Empty
 	// otherwise.
 	Refused string
+}
+
+// Doubtful is a Pod or PVC that has the name of a member or of the seed, or that this restore has retired, and that
+// no controller owns. Anyone who can edit it can change its owner references and labels. So it counts neither as the
+// cluster's nor as gone.
+type Doubtful struct {
+	// Object is its kind and name.
+	Object string
+	// Advice describes the fault, and how a user corrects it.
+	Advice string
 }
 
 // Other is another EtcdRestore of the same EtcdCluster.

@@ -106,6 +106,7 @@ var (
 		recordCluster,
 		askFence,
 		awaitFence,
+		inDoubt,
 		awaitCertificates,
 		awaitVersion,
 
@@ -160,6 +161,7 @@ var (
 		recordCluster,
 		askFence,
 		awaitFence,
+		inDoubt,
 		awaitCertificates,
 		awaitConsent,
 
@@ -190,6 +192,7 @@ var (
 	backward = []rule{
 		dismissUntouched,
 		withdrawFence,
+		inDoubt,
 		withdrawSeed,
 		deleteCluster,
 		deleteSeed,

@@ -1,10 +1,9 @@
 package facts
 
 import (
-	"fmt"
 	"strings"
 
-	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
 // Doubtful describes, for Plan, a Pod or PersistentVolumeClaim that might be a member's (see
@@ -16,19 +15,14 @@ type Doubtful struct {
 	Advice string
 }
 
-// DoubtfulPVC returns the Doubtful of a PVC that might be a member's of the EtcdCluster with this uid. The
-// patch in its advice makes the EtcdCluster the owner, whichever owner references and labels were changed.
+// DoubtfulPVC returns the Doubtful of a PVC that might be a member's of the EtcdCluster with this uid.
 func DoubtfulPVC(namespace, name, uid string) Doubtful {
-	return Doubtful{name, fmt.Sprintf("PVC %s might hold a member's data, but its owner references and labels do not show to whom it belongs: "+
-		`if it belongs to this cluster, run kubectl -n %s patch pvc %s --type=merge -p '{"metadata":{"ownerReferences":null,"labels":{"%s":"%s"}}}'; delete it only if it does not`,
-		name, namespace, name, v1beta2.LabelOwner, uid)}
+	return Doubtful{name, member.PVCInDoubt(namespace, name, uid)}
 }
 
 // DoubtfulPod returns the Doubtful of a Pod that might be a member's of the EtcdCluster c with this uid.
 func DoubtfulPod(namespace, name, c, uid string) Doubtful {
-	return Doubtful{name, fmt.Sprintf("Pod %s might be a member's, but its owner references do not show to whom it belongs: "+
-		`if it belongs to this cluster, run kubectl -n %s patch pod %s --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"EtcdCluster","name":"%s","uid":"%s","controller":true}]}}'; delete it only if it does not`,
-		name, namespace, name, v1beta2.GroupVersion, c, uid)}
+	return Doubtful{name, member.PodInDoubt(namespace, name, c, uid)}
 }
 
 // hasNoClaim reports whether no PVC with this name can hold a member's data: it does not exist, or another
