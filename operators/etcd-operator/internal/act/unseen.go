@@ -135,7 +135,7 @@ func (a *Actor) noUnseenClaim(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 			return fmt.Errorf("%w: PVC %s exists and was not observed: lost labels are restored", ErrStale, name)
 		}
 	case refuses(NoDoubtfulClaim, member.IsInDoubt(c, &claim)): // it might hold the member's data (S9, S12)
-		return fmt.Errorf("%w: %s", ErrStale, facts.DoubtfulPVC(c.Namespace, name, string(c.UID)).Advice)
+		return fmt.Errorf("%w: %s", ErrStale, facts.DoubtfulPVC(c.Namespace, name, c.Name, string(c.UID)).Advice)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func TestOutdatedAfterARejection(t *testing.T) {
 	deletion := action.DeletePod{Name: "c-a"}
 	r.rejections.set(c, []facts.Rejection{{Kind: "DeletePod", Name: "c-a"}})
 	stale := fmt.Errorf("%w: Pod c-a has changed", act.ErrStale)
-	if _, err := r.holdBackStale(t.Context(), c, &facts.Observation{}, plan.Decision{Action: deletion}, stale); !errors.Is(err, act.ErrStale) {
+	if _, err := r.holdBackStale(t.Context(), c, &facts.Observation{}, plan.Decision{Action: deletion}, stale, act.Outdated(c, deletion, stale)); !errors.Is(err, act.ErrStale) {
 		t.Errorf("got %v, want that the cluster is observed again", err)
 	}
 	if r.isConflictLasting(c) {

@@ -78,10 +78,10 @@ func TestSightings(t *testing.T) {
 	})
 
 	t.Run("two Pods on a node that is lost", func(t *testing.T) {
-		var s sightings
+		var s sighting.Memory
 		for i, pods := range [][]facts.Pod{{{UID: "u", NodeLostSince: at(slow)}}, {{UID: "u", NodeLostSince: at(slow)}, {UID: "v", NodeLostSince: at(slow)}}} {
 			o := facts.Observation{Now: at(time.Duration(i) * time.Minute), Pods: pods}
-			s.correct(client.ObjectKey{}, &o)
+			correct(&s, client.ObjectKey{}, &o)
 			if got := o.Pods[i].NodeLostSince; !got.Equal(o.Now) {
 				t.Errorf("Pod %s is lost since %s, want %s: this Pod was seen first", o.Pods[i].UID, got, o.Now)
 			}
@@ -89,10 +89,10 @@ func TestSightings(t *testing.T) {
 	})
 
 	t.Run("a container that is ready late", func(t *testing.T) {
-		var s sightings
+		var s sighting.Memory
 		for i, ready := range []time.Time{{}, at(time.Minute)} {
 			o := facts.Observation{Now: at(time.Duration(i) * time.Minute), Pods: []facts.Pod{{UID: "u", RunningSince: at(slow), ReadySince: ready}}}
-			s.correct(client.ObjectKey{}, &o)
+			correct(&s, client.ObjectKey{}, &o)
 			if got := o.Pods[0].ReadySince; !got.Equal(ready) {
 				t.Errorf("look %d: ready since %s, want %s", i, got, ready)
 			}

@@ -163,7 +163,7 @@ func TestDoubtful(t *testing.T) {
 			apiservertest.Create(t, b.client, c)
 			var want []facts.Doubtful
 			if tc.want {
-				want = append(want, facts.DoubtfulPVC(b.cluster.Namespace, "x-a", string(b.cluster.UID)))
+				want = append(want, facts.DoubtfulPVC(b.cluster.Namespace, "x-a", b.cluster.Name, string(b.cluster.UID)))
 			}
 			isPods := c.Labels[v1beta2.LabelRetiredBy] == "" // no restore retires Pods
 			var doubtfulPod bool

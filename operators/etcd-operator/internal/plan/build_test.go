@@ -233,7 +233,7 @@ func (w *world) dead(names ...string) *world { return w.gone(names...).noClaim(n
 // doubtful puts the owner of these members' PVCs in doubt.
 func (w *world) doubtful(names ...string) *world {
 	for _, name := range names {
-		w.o.Doubtful = append(w.o.Doubtful, facts.DoubtfulPVC("ns", name, "1234"))
+		w.o.Doubtful = append(w.o.Doubtful, facts.DoubtfulPVC("ns", name, "x", "1234"))
 	}
 	return w.noClaim(names...)
 }

@@ -205,7 +205,9 @@ func (s *shipped) compareEffect() {
 		return
 	}
 	d := s.op.todo.decision
-	if d.Action == nil && s.err == nil && s.likened.fresh {
+	seen := &s.op.todo.seen
+	isHeldBack := d.Outcome == action.QuorumLost && s.w.hasUnseenClaim(seen, toldMembers(seen)) // see act.NoneUnseen
+	if d.Action == nil && s.err == nil && s.likened.fresh && !isHeldBack {
 		decided, written := inOrder(&d.Status), inOrder(s.w.cluster.status)
 		if !alike(reflect.ValueOf(decided), reflect.ValueOf(written)) {
 			if diff := cmp.Diff(d.Status, *s.w.cluster.status, statusLikeness...); diff != "" {

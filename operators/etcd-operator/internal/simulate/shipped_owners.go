@@ -121,6 +121,7 @@ func (w *world) clarify() {
 			w.say("the user says whose volume %s is", c.name)
 			c.edit(func(o *corev1.PersistentVolumeClaim) {
 				o.OwnerReferences, o.Labels[v1beta2.LabelOwner] = nil, clusterUID(w.cluster.number)
+				o.Labels[v1beta2.LabelCluster] = clusterName
 			})
 			w.disturbed++
 		}

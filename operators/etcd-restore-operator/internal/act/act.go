@@ -241,7 +241,7 @@ func (a *Actor) create(ctx context.Context, o, owner client.Object) (made bool, 
 func inDoubt(o, owner client.Object) string {
 	kind, name := kindOf(o), o.GetName()
 	if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
-		return member.PVCInDoubt(o.GetNamespace(), name, string(owner.GetUID()))
+		return member.PVCInDoubt(o.GetNamespace(), name, owner.GetName(), string(owner.GetUID()))
 	}
 	return fmt.Sprintf("%s %s already exists, but its owner references do not show to whom it belongs: if it belongs to this restore, run %s; delete it only if it does not",
 		kind, name, conditiontext.PatchOwner(o.GetNamespace(), strings.ToLower(kind)+" "+name, kindOf(owner), owner.GetName(), string(owner.GetUID())))

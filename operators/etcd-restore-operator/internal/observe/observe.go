@@ -379,7 +379,7 @@ func (o *Observer) unlabelledClaims(ctx context.Context, e *v1beta2.EtcdRestore,
 		ours := by == string(e.UID)
 		if fenced && !member.Owns(obs.Cluster, claim) && (isInDoubt(e, obs.Cluster, claim) && !isRetired || ours && metav1.GetControllerOf(claim) == nil) {
 			obs.Doubtful = append(obs.Doubtful, plan.Doubtful{
-				Object: "PersistentVolumeClaim " + claim.Name, Advice: member.PVCInDoubt(claim.Namespace, claim.Name, string(obs.Cluster.UID)),
+				Object: "PersistentVolumeClaim " + claim.Name, Advice: member.PVCInDoubt(claim.Namespace, claim.Name, obs.Cluster.Name, string(obs.Cluster.UID)),
 			})
 		}
 		labelled := claim.Labels[v1beta2.LabelApp] == v1beta2.AppEtcd && (claim.Labels[v1beta2.LabelCluster] == obs.Cluster.Name || ours)

@@ -15,9 +15,9 @@ type Doubtful struct {
 	Advice string
 }
 
-// DoubtfulPVC returns the Doubtful of a PVC that might be a member's of the EtcdCluster with this uid.
-func DoubtfulPVC(namespace, name, uid string) Doubtful {
-	return Doubtful{name, member.PVCInDoubt(namespace, name, uid)}
+// DoubtfulPVC returns the Doubtful of a PVC that might be a member's of the EtcdCluster c with this uid.
+func DoubtfulPVC(namespace, name, c, uid string) Doubtful {
+	return Doubtful{name, member.PVCInDoubt(namespace, name, c, uid)}
 }
 
 // DoubtfulPod returns the Doubtful of a Pod that might be a member's of the EtcdCluster c with this uid.

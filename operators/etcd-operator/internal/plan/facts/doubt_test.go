@@ -11,7 +11,7 @@ func TestAdviceOnDoubt(t *testing.T) {
 		got  Doubtful
 		want string
 	}{
-		{DoubtfulPVC("ns", "x-a", "1234"), `kubectl -n ns patch pvc x-a --type=merge -p '{"metadata":{"ownerReferences":null,"labels":{"etcd.database.coreos.com/owner":"1234"}}}'`},
+		{DoubtfulPVC("ns", "x-a", "x", "1234"), `kubectl -n ns patch pvc x-a --type=merge -p '{"metadata":{"ownerReferences":null,"labels":{"app":"etcd","etcd_cluster":"x","etcd.database.coreos.com/owner":"1234"}}}'`},
 		{DoubtfulPod("ns", "x-a", "x", "1234"), `kubectl -n ns patch pod x-a --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdCluster","name":"x","uid":"1234","controller":true}]}}'`},
 	} {
 		if row.got.Name != "x-a" || !strings.Contains(row.got.Advice, row.want) {
