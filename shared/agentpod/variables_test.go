@@ -35,7 +35,7 @@ func TestVariablesOfTheUser(t *testing.T) {
 		if len(rules) == 0 {
 			t.Errorf("%s: no rule says which variables are taken", kind)
 		}
-		if lists := strings.Count(text, "is not supported: set HTTPS_PROXY"); lists != len(rules) {
+		if lists := strings.Count(text, "is not supported: use only HTTPS_PROXY"); lists != len(rules) {
 			t.Errorf("%s: %d lists of variables, and %d are looked at", kind, lists, len(rules))
 		}
 		for _, r := range rules {

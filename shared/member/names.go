@@ -46,6 +46,14 @@ func IsName(cluster, name string) bool {
 	return ok && len(suffix) == suffixLength && strings.Trim(suffix, suffixAlphabet) == ""
 }
 
+// IsListed reports whether the status of an EtcdCluster lists a member with this name. A member that a user added by
+// hand counts only if its name could be the operator's: the user decides about its Pod and PVC.
+func IsListed(c *v1beta2.EtcdCluster, name string) bool {
+	return slices.ContainsFunc(c.Status.MemberDetails, func(d v1beta2.MemberDetail) bool {
+		return d.Name == name && (!d.Unmanaged || IsName(c.Name, name))
+	})
+}
+
 // Suffix draws ten lower-case letters and digits from rand, each equally likely
 // (36^10 = 3.7e15 names). It panics if rand fails, as crypto/rand.Reader never
 // does.

@@ -60,9 +60,12 @@ type StaleChildError struct {
 func (e *StaleChildError) Error() string { return e.err.Error() }
 func (e *StaleChildError) Unwrap() error { return e.err }
 
-// OutdatedChild is like Outdated, for a child of the EtcdCluster. The error stale contains a StaleChildError.
-func OutdatedChild(c *v1beta2.EtcdCluster, stale error) *RejectedError {
-	e, _ := errors.AsType[*StaleChildError](stale)
+// OutdatedChild is like Outdated, for a child of the EtcdCluster. It returns nil if err contains no StaleChildError.
+func OutdatedChild(c *v1beta2.EtcdCluster, err error) *RejectedError {
+	e, ok := errors.AsType[*StaleChildError](err)
+	if !ok {
+		return nil
+	}
 	return outdated(c, []facts.Rejection{e.child}, e)
 }
 

@@ -42,9 +42,10 @@ const (
 	// refusalDelay is the pause before the retry of a change that etcd refused for now. It is short because
 	// etcd's checks look back 5 s, and every member that is added waits for one.
 	refusalDelay = 250 * time.Millisecond
-	// refusalDelayLasting is the pause once etcd has refused for staleGrace. Such a refusal has a cause that
+	// refusalDelayLasting is the pause once etcd has refused for refusalGrace. Such a refusal has a cause that
 	// can last, for example a voter that crashes until the user replaces it.
 	refusalDelayLasting = 20 * time.Second
+	refusalGrace        = 15 * time.Second
 )
 
 // Reconciler looks after the EtcdClusters of its scope.
@@ -196,8 +197,8 @@ func (r *Reconciler) carryOut(ctx context.Context, c *v1beta2.EtcdCluster, obs *
 		err := r.Actor.Children(ctx, c, d.Budget, d.ChildrenHeldBack...)
 		r.doubt(c, err)
 		accepted := r.rememberChildren(ctx, c, d, err)
-		if errors.Is(err, act.ErrStale) {
-			return r.holdBackStale(ctx, c, obs, d, err, act.OutdatedChild(c, err))
+		if outdated := act.OutdatedChild(c, err); outdated != nil {
+			return r.holdBackStale(ctx, c, obs, d, err, outdated)
 		}
 		if err != nil {
 			return c.Status, err // the next pass tells of a refusal
@@ -277,7 +278,7 @@ func (r *Reconciler) after(ctx context.Context, key client.ObjectKey, d plan.Dec
 	case refused(err):
 		delay, now := refusalDelay, time.Now()
 		r.refused.note(key, now)
-		if lasts, _ := r.refused.lasts(key, now); lasts {
+		if r.refused.since(key, now) >= refusalGrace {
 			delay = refusalDelayLasting
 		}
 		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error(), "after", delay)

@@ -23,7 +23,7 @@ func TestRefusalBacksOff(t *testing.T) {
 			return result.RequeueAfter
 		}
 		refused := fmt.Errorf("add member x-1: %w", etcdclient.ErrUnhealthy)
-		for time.Since(begun) < staleGrace {
+		for time.Since(begun) < refusalGrace {
 			got := pause(refused)
 			if got != refusalDelay {
 				t.Fatalf("after %s the pause is %s, want %s", time.Since(begun), got, refusalDelay)

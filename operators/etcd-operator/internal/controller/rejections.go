@@ -103,6 +103,9 @@ func (r *Reconciler) rememberChildren(ctx context.Context, c *v1beta2.EtcdCluste
 	if refused, ok := errors.AsType[*act.RejectedError](failed); ok {
 		known = r.tellRejections(ctx, c, known, refused.Rejections)
 		except = slices.Concat(except, refused.Rejections)
+		if outdated := act.OutdatedChild(c, failed); outdated != nil { // was not tried either
+			except = append(except, outdated.Rejections...)
+		}
 	} else if failed != nil || len(known) == 0 {
 		return false
 	}

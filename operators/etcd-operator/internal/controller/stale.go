@@ -71,6 +71,17 @@ func (s *staleness) clear(key client.ObjectKey) {
 	delete(s.all, key)
 }
 
+// since returns for how long the passes of a cluster have been stale without an interruption.
+func (s *staleness) since(key client.ObjectKey, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.all[key]
+	if x == nil {
+		return 0
+	}
+	return now.Sub(x.since)
+}
+
 // lasts reports whether a cluster has been stale for longer than caches lag, and whether
 // nobody was told yet.
 func (s *staleness) lasts(key client.ObjectKey, now time.Time) (lasts, first bool) {

@@ -38,7 +38,7 @@ func (o *Observer) claims(ctx context.Context, c *v1beta2.EtcdCluster, obs *fact
 		switch {
 		case !member.Owns(c, p):
 			others = append(others, p.Name)
-			if member.IsInDoubt(c, p) && (!member.IsRetained(p) || isMember(c, p.Name)) {
+			if member.IsInDoubt(c, p) && (!member.IsRetained(p) || member.IsListed(c, p.Name)) {
 				obs.Doubtful = append(obs.Doubtful, facts.DoubtfulPVC(c.Namespace, p.Name, c.Name, string(c.UID)))
 			}
 			if member.IsRetained(p) {

@@ -270,11 +270,11 @@ func TestMakingRoom(t *testing.T) {
 	rows{
 		"a joiner gives way to a member that can't be scheduled": {
 			reason: "without the member there is never a quorum again",
-			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).pod("c", young).joiner("d"), do: restart("d"), because: "MakingRoom",
+			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).joiner("d"), do: restart("d"), because: "MakingRoom",
 		},
-		"a joiner that took its place later does not give way at once": {
-			reason: "the member might not fit there, and the joiner's Pod would be deleted again each time that it was recreated",
-			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).joiner("d"), because: "NoQuorum",
+		"a Pod that returned after the member's Pod does not give way at once": {
+			reason: "the member might not fit there, and the Pod would be deleted again each time that it was recreated",
+			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).add("d", Returning, empty(0)).pod("d", young), because: "NoQuorum",
 		},
 		"a joiner that has no place does not give way": {
 			reason: "it takes none", seen: healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).newJoiner("d"), because: "NoQuorum",

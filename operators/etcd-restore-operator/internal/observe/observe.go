@@ -323,8 +323,7 @@ func OtherPods(ctx context.Context, live client.Reader, e *v1beta2.EtcdRestore, 
 // isInDoubt reports whether an object that is not known to be the cluster's might be: it has the name of a member or
 // of the seed, and no other controller owns it.
 func isInDoubt(e *v1beta2.EtcdRestore, c *v1beta2.EtcdCluster, o metav1.Object) bool {
-	isNamed := o.GetName() == e.Status.SeedMember ||
-		slices.ContainsFunc(c.Status.MemberDetails, func(d v1beta2.MemberDetail) bool { return d.Name == o.GetName() })
+	isNamed := o.GetName() == e.Status.SeedMember || member.IsListed(c, o.GetName())
 	return isNamed && metav1.GetControllerOf(o) == nil
 }
 
@@ -379,7 +378,7 @@ func (o *Observer) unlabelledClaims(ctx context.Context, e *v1beta2.EtcdRestore,
 		ours := by == string(e.UID)
 		if fenced && !member.Owns(obs.Cluster, claim) && (isInDoubt(e, obs.Cluster, claim) && !isRetired || ours && metav1.GetControllerOf(claim) == nil) {
 			obs.Doubtful = append(obs.Doubtful, plan.Doubtful{
-				Object: "PersistentVolumeClaim " + claim.Name, Advice: member.PVCInDoubt(claim.Namespace, claim.Name, obs.Cluster.Name, string(obs.Cluster.UID)),
+				Retired: ours, Object: "PersistentVolumeClaim " + claim.Name, Advice: member.PVCInDoubt(claim.Namespace, claim.Name, obs.Cluster.Name, string(obs.Cluster.UID)),
 			})
 		}
 		labelled := claim.Labels[v1beta2.LabelApp] == v1beta2.AppEtcd && (claim.Labels[v1beta2.LabelCluster] == obs.Cluster.Name || ours)

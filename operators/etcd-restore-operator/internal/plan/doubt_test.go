@@ -32,4 +32,16 @@ func TestInDoubt(t *testing.T) {
 			}
 		})
 	}
+	retired := func(s *scene) { doubt(s); s.Doubtful[0].Retired = true }
+	for name, o := range map[string]Observation{
+		"a retired PVC runs no member, so the seed starts":  observe(seeded(prepared), retired),
+		"the seed has its permit, so no old member can run": observe(seeded(started), doubt),
+	} {
+		if d := noted(o); d.Reason == v1beta2.RestoreReasonInDoubt {
+			t.Errorf("%s: it waits for %v, want that it continues", name, d.Status.WaitingFor)
+		}
+	}
+	if d := noted(observe(named, phase(v1beta2.RestoreRollingBack), retired)); d.Reason != v1beta2.RestoreReasonInDoubt {
+		t.Errorf("a rollback with a retired PVC in doubt: reason %s, want %s: its volume would not be returned", d.Reason, v1beta2.RestoreReasonInDoubt)
+	}
 }

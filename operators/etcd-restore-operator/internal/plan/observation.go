@@ -79,6 +79,8 @@ type Observation struct {
 // no controller owns. Anyone who can edit it can change its owner references and labels. So it counts neither as the
 // cluster's nor as gone.
 type Doubtful struct {
+	// Retired is true if this restore has retired it: only a rollback needs it.
+	Retired bool
 	// Object is its kind and name.
 	Object string
 	// Advice describes the fault, and how a user corrects it.

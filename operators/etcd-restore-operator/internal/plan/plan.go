@@ -192,7 +192,7 @@ var (
 	backward = []rule{
 		dismissUntouched,
 		withdrawFence,
-		inDoubt,
+		returnInDoubt,
 		withdrawSeed,
 		deleteCluster,
 		deleteSeed,

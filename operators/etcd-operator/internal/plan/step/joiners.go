@@ -78,8 +78,9 @@ func isEmpty(v *facts.View, j *facts.Pod) bool {
 }
 
 // yield deletes a Pod that gives way to the unschedulable Pod p. It tries the reasons one after the other, each on
-// all Pods. inFavour describes p. A Pod that is younger than p took its place while p was waiting, so p might not
-// fit there. It gives way only after OldPodAge: otherwise, it would be deleted again as soon as it was recreated.
+// all Pods. inFavour describes p. A returning Pod that is younger than p took its place while p was waiting, so p
+// might not fit there. It gives way only after OldPodAge: otherwise, it would be deleted again as soon as it was
+// recreated.
 func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts.View, *facts.Pod) bool) *Step {
 	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
@@ -87,7 +88,7 @@ func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts
 	for _, gives := range givesWay {
 		for i := range v.Pods {
 			j := &v.Pods[i]
-			isRecent := j.Created.After(p.Created) && v.Now.Sub(j.ExistsSince()) < facts.OldPodAge
+			isRecent := j.Role == facts.Returning && j.Created.After(p.Created) && v.Now.Sub(j.ExistsSince()) < facts.OldPodAge
 			if j.Node != "" && j.Name != p.Name && j.DeletingSince.IsZero() && !isRecent && gives(v, j) {
 				s := Do(action.DeletePod{Name: j.Name, UID: j.UID}, v1beta2.ClusterReasonMakingRoom, fmt.Sprintf("deleted Pod %s to make room for unschedulable %s", j.Name, inFavour))
 				if s = Try(v, s); s != nil {
