@@ -50,3 +50,20 @@ func otherUID(c *v1beta2.EtcdCluster) *v1beta2.EtcdCluster {
 	c.UID = "another"
 	return c
 }
+
+// A member that a user added by hand is the user's, and so are its Pod and PVC (S9).
+func TestIsListed(t *testing.T) {
+	c := &v1beta2.EtcdCluster{}
+	c.Name = "x"
+	c.Status.MemberDetails = []v1beta2.MemberDetail{{Name: "x-a"}, {Name: "theirs", Unmanaged: true}, {Name: "x-0123456789", Unmanaged: true}}
+	for name, want := range map[string]bool{
+		"x-a":          true,
+		"x-b":          false, // no member
+		"theirs":       false, // added by hand
+		"x-0123456789": true,  // added by hand with the name of a member of ours, which might be its data
+	} {
+		if got := IsListed(c, name); got != want {
+			t.Errorf("IsListed(%q) = %t, want %t", name, got, want)
+		}
+	}
+}
