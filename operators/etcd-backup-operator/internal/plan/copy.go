@@ -99,7 +99,7 @@ func (v *view) isCopyRecorded() bool {
 	if i := slices.IndexFunc(v.last.History, func(r v1beta2.BackupRecord) bool { return r.Name == c.Backup }); i >= 0 {
 		return v.last.History[i].Copy != nil
 	}
-	return isDone(v.last, &Job{Name: c.Backup, Scheduled: c.Scheduled})
+	return IsDone(v.last, &Job{Name: c.Backup, Scheduled: c.Scheduled})
 }
 
 func (v *view) startCopy(of *v1beta2.BackupRecord) StartCopy {

@@ -211,7 +211,7 @@ func deleteJobs(v *view) *step {
 	keep := v.kept()
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		if j.Deleting || slices.Contains(keep, j.Name) || v.wasActive(j.Name) || !isDone(v.last, j) {
+		if j.Deleting || slices.Contains(keep, j.Name) || v.wasActive(j.Name) || !IsDone(v.last, j) {
 			continue
 		}
 		return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobDeleted, fmt.Sprintf(
