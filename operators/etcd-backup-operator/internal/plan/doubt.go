@@ -47,7 +47,7 @@ func inDoubt(v *view) *step {
 func (v *view) blockedByDoubt() *step {
 	for i := range v.Doubtful {
 		d := &v.Doubtful[i]
-		if v.spec.Concurrency() != v1beta2.AllowConcurrent || IsDone(v.last, &Job{Name: d.Name, Scheduled: d.Scheduled}) {
+		if v.spec.Concurrency() != v1beta2.AllowConcurrent || !v.isActive(d.Name) {
 			return warn(v1beta2.BackupReasonJobInDoubt, v.doubtText(d.Name))
 		}
 	}

@@ -159,7 +159,7 @@ func expire(v *view) *step {
 
 // replace stops the backups that run when the next is due and can be started.
 func replace(v *view) *step {
-	if v.due.IsZero() || v.spec.Concurrency() != v1beta2.ReplaceConcurrent || v.source.wait != nil {
+	if v.due.IsZero() || v.spec.Concurrency() != v1beta2.ReplaceConcurrent || v.source.wait != nil || v.blockedByDoubt() != nil {
 		return nil
 	}
 	for _, a := range v.active {
