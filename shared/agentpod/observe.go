@@ -29,8 +29,8 @@ type Reading[R any] struct {
 type State[R any] struct {
 	// Finished is when the operator first saw that the Job had completed or failed; zero while it runs.
 	Finished time.Time
-	// Witnessed is when the operator first saw a report or the end of a Job that it had seen before without one; zero
-	// if there is neither, or if the first look already showed it.
+	// Witnessed is when the operator first saw the end of a Job, or a report that ends it, of a Job that it had seen
+	// before without either; zero if there is neither, or if the first look already showed it.
 	Witnessed time.Time
 	// Failed is true of one that failed; Reason and Message say why, if Result does
 	// not.
@@ -71,12 +71,21 @@ func (r *Reading[R]) Observe(j *batchv1.Job, pods []corev1.Pod, look *sighting.L
 	if running && j.DeletionTimestamp == nil {
 		seen.Waiting, seen.RequeueAfter = r.waiting(j, pods, look)
 	}
-	if first := look.Since(j.UID, "exists", j.CreationTimestamp.Time); !running || seen.Result != nil {
+	if first := look.Since(j.UID, "exists", j.CreationTimestamp.Time); !running || r.isFinal(seen.Result) {
 		if ended := look.Since(j.UID, "reported", j.CreationTimestamp.Time); first.Before(ended) {
 			seen.Witnessed = ended
 		}
 	}
 	return seen
+}
+
+// isFinal reports whether a result ends its Job. After any other failure, the Job creates another Pod.
+func (r *Reading[R]) isFinal(result *R) bool {
+	if result == nil {
+		return false
+	}
+	f := r.Failure(result)
+	return f == nil || f.Permanent
 }
 
 func newestFirst(pods []corev1.Pod) []corev1.Pod {
@@ -138,7 +147,7 @@ func (r *Reading[R]) waiting(j *batchv1.Job, newest []corev1.Pod, look *sighting
 			"it lacks labels of the Job's Pod template: see kubectl -n %s get pods --show-labels -l %s=%s, and add them again", j.Namespace, batchv1.JobNameLabel, j.Name))
 	}
 	if len(newest) == 0 {
-		return slow(look, look.Since(j.UID, "exists", j.CreationTimestamp.Time), fmt.Sprintf(
+		return slow(look, older(look, j.UID, "exists", j.CreationTimestamp.Time), fmt.Sprintf(
 			"it has not been created: run kubectl describe job %s to see why, such as a quota or a missing ServiceAccount", j.Name))
 	}
 	return Waiting(&newest[0], look, containerInstall, r.Container)

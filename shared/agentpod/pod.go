@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
@@ -60,7 +61,7 @@ func Waiting(pod *corev1.Pod, look *sighting.Look, containers ...string) (why st
 		if c != nil && c.Message != "" {
 			return c.Message, 0
 		}
-		return slow(look, look.Since(pod.UID, "exists", pod.CreationTimestamp.Time), "it is not scheduled yet: wait if its volume is still being provisioned, else check that kube-scheduler runs")
+		return slow(look, older(look, pod.UID, "exists", pod.CreationTimestamp.Time), "it is not scheduled yet: wait if its volume is still being provisioned, else check that kube-scheduler runs")
 	}
 	begun := false
 	for _, name := range containers {
@@ -78,12 +79,21 @@ func Waiting(pod *corev1.Pod, look *sighting.Look, containers ...string) (why st
 	}
 	needs := needs(pod)
 	if needs == "" {
-		return slow(look, look.Since(pod.UID, "placed", placed(pod).Time), fmt.Sprintf("its node %s is slow to start it: see kubectl describe pod %s", pod.Spec.NodeName, pod.Name))
+		return slow(look, older(look, pod.UID, "placed", placed(pod).Time), fmt.Sprintf("its node %s is slow to start it: see kubectl describe pod %s", pod.Spec.NodeName, pod.Name))
 	}
-	return slow(look, look.Since(pod.UID, "placed", placed(pod).Time), fmt.Sprintf("its node %s is slow to start it: it needs %s; check that this exists", pod.Spec.NodeName, needs))
+	return slow(look, older(look, pod.UID, "placed", placed(pod).Time), fmt.Sprintf("its node %s is slow to start it: it needs %s; check that this exists", pod.Spec.NodeName, needs))
 }
 
-// slow says why only when it is so for long.
+// older returns since when a state lasts, for a message: when the operator first saw it, or earlier if another machine
+// says so. A restart of the operator then does not withdraw a warning. A deadline must count from the first look only.
+func older(look *sighting.Look, uid types.UID, what string, dated time.Time) time.Time {
+	if seen := look.Since(uid, what, dated); seen.Before(dated) {
+		return seen
+	}
+	return dated
+}
+
+// slow returns why a Pod does not start once that lasts for long; until then, after how long to look again.
 func slow(look *sighting.Look, since time.Time, why string) (string, time.Duration) {
 	if left := since.Add(slowStart).Sub(look.Now); left > 0 {
 		return "", min(left, slowStart) + time.Second

@@ -3,7 +3,7 @@
 // Clocks of other machines can be wrong by any amount. A decision that compared such a time with the operator's own
 // clock would come too early if the other clock is slow, and too late, or never, if it is fast. An operator therefore
 // counts from its first look at the state. An operator that starts has seen nothing, so a restart only delays
-// decisions.
+// decisions. But an operator that restarts more often than a deadline lasts never reaches that deadline.
 package sighting
 
 import (

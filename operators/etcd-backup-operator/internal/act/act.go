@@ -202,10 +202,19 @@ func (a *Actor) adopted(ctx context.Context, b *v1beta2.EtcdBackup, name string)
 	if err := a.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, &j); err != nil {
 		return fmt.Errorf("read Job %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(&j, b) {
-		return fmt.Errorf("%w: Job %s exists already and does not belong to this EtcdBackup: delete it", ErrRefused, name)
+	if metav1.IsControlledBy(&j, b) {
+		return nil
 	}
-	return nil
+	return nameTaken(b, &j, "Job", name)
+}
+
+// nameTaken reports that an object has the name of one that was to be created. An object that no controller owns might
+// be the EtcdBackup's, so the user must not delete it unseen.
+func nameTaken(b *v1beta2.EtcdBackup, o metav1.Object, kind, name string) error {
+	if metav1.GetControllerOf(o) == nil {
+		return fmt.Errorf("%w: %s", ErrRefused, plan.DoubtText(b, kind, name))
+	}
+	return fmt.Errorf("%w: %s %s exists already and does not belong to this EtcdBackup: delete it", ErrRefused, kind, name)
 }
 
 func (a *Actor) deleteJob(ctx context.Context, b *v1beta2.EtcdBackup, d plan.DeleteJob) error {

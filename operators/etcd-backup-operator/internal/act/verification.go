@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/job"
@@ -58,7 +59,14 @@ func (a *Actor) adoptedRestore(ctx context.Context, b *v1beta2.EtcdBackup, name 
 	if err != nil || slices.Contains(names, name) {
 		return err
 	}
-	return fmt.Errorf("%w: EtcdRestore %s exists already and does not belong to this EtcdBackup: delete it", ErrRefused, name)
+	var list v1beta2.EtcdRestoreList
+	if err := a.Live.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingFields{"metadata.name": name}); err != nil {
+		return fmt.Errorf("read EtcdRestore %s: %w", name, err)
+	}
+	if len(list.Items) == 0 {
+		return fmt.Errorf("%w: EtcdRestore %s is gone", ErrStale, name)
+	}
+	return nameTaken(b, &list.Items[0], "EtcdRestore", name)
 }
 
 // liveRestores are the names of the EtcdRestores of an EtcdBackup, as the API server has them.

@@ -56,7 +56,7 @@ func isInDoubt(j *batchv1.Job) bool { return metav1.GetControllerOf(j) == nil }
 
 // isBackupInDoubt reports whether a Job might be that of a backup. Its name is a hash of the EtcdBackup's uid and the
 // time when the backup was due, so a Job that an earlier EtcdBackup of the same name has left is not in doubt. Nor is
-// a Job that has ended and whose end is recorded: nothing depends on it.
+// a Job that has ended and whose end is recorded, or was before newer records took its place: nothing depends on it.
 func isBackupInDoubt(b *v1beta2.EtcdBackup, j *batchv1.Job) bool {
 	isActive := slices.ContainsFunc(b.Status.Active, func(a v1beta2.ActiveBackup) bool { return a.Name == j.Name })
 	hasEnded := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
@@ -65,7 +65,7 @@ func isBackupInDoubt(b *v1beta2.EtcdBackup, j *batchv1.Job) bool {
 	switch {
 	case !isInDoubt(j):
 		return false
-	case hasEnded && isRecorded(b, plan.Job{Name: j.Name}):
+	case hasEnded && !isActive && plan.IsDone(&b.Status, &plan.Job{Name: j.Name, Scheduled: job.Scheduled(j)}):
 		return false
 	}
 	return isActive || j.Name == plan.JobName(b, job.Scheduled(j))

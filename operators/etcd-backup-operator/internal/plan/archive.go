@@ -120,9 +120,10 @@ func (v *view) archiveEndpoints() []string {
 	return all
 }
 
-// archive is status.archive: what the archiver tells, and what is remembered of what it told.
+// archive returns status.archive: what the archiver reports, and what is remembered of earlier reports. It stays until
+// the archiver is gone, since the operator looks for an archiver only if the spec or the status has an archive.
 func (v *view) archive() *v1beta2.ArchiveStatus {
-	if v.spec.ArchiveInterval() == 0 {
+	if v.spec.ArchiveInterval() == 0 && v.Archiver == nil {
 		return nil
 	}
 	st := v.last.Archive.DeepCopy()
@@ -237,10 +238,10 @@ func (v *view) needSnapshot() {
 func (v *view) archiving(st *v1beta2.ArchiveStatus) (reason, message string, phase v1beta2.ArchivePhase) {
 	a, p := v.Archiver, v.progress()
 	switch {
-	case v.refusal != nil:
-		return v.refusal.reason, v.refusal.message, v1beta2.ArchiveFailed
 	case a != nil && a.InDoubt:
 		return v1beta2.BackupReasonJobInDoubt, v.doubtText(a.Name), v1beta2.ArchiveFailed
+	case v.refusal != nil:
+		return v.refusal.reason, v.refusal.message, v1beta2.ArchiveFailed
 	case v.spec.Suspend:
 		return v1beta2.BackupReasonSuspended, "recording is suspended: set spec.suspend to false to resume, before etcd is compacted beyond what was recorded", v1beta2.ArchiveSuspended
 	case a == nil && v.source.wait != nil:
@@ -263,9 +264,9 @@ func (v *view) archiving(st *v1beta2.ArchiveStatus) (reason, message string, pha
 	return v1beta2.BackupReasonRecording, fmt.Sprintf("recording cluster %s: each revision from %d on can be restored", st.ClusterID, st.OldestRevision), v1beta2.ArchiveRunning
 }
 
-// isArchiving is the condition Archiving; nil without an archive.
+// isArchiving returns the condition Archiving; nil without spec.archive, unless an archiver in doubt is left.
 func (v *view) isArchiving(st *v1beta2.ArchiveStatus) *metav1.Condition {
-	if st == nil {
+	if st == nil || v.spec.ArchiveInterval() == 0 && !v.Archiver.InDoubt {
 		return nil
 	}
 	reason, message, phase := v.archiving(st)

@@ -102,11 +102,12 @@ func TestArchiver(t *testing.T) {
 	}
 }
 
-// Without spec.archive a Job that is left is stopped, and nothing is told of an archive.
+// Without spec.archive, a Job that is left is stopped, and no condition reports on an archive. Until the Job is gone,
+// status.archive stays, so that the operator looks for the Job again.
 func TestArchiveRemoved(t *testing.T) {
 	d := noted(archived(spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })))
-	if stop, ok := d.Action.(DeleteJob); !ok || stop.UID != "archiver" || d.Status.Archive != nil || meta.FindStatusCondition(d.Status.Conditions, v1beta2.ConditionArchiving) != nil {
-		t.Errorf("%+v, %+v", d.Action, d.Status)
+	if stop, ok := d.Action.(DeleteJob); !ok || stop.UID != "archiver" || d.Status.Archive == nil || meta.FindStatusCondition(d.Status.Conditions, v1beta2.ConditionArchiving) != nil {
+		t.Errorf("action %+v and status %+v, want the Job to be deleted, status.archive, and no condition Archiving", d.Action, d.Status)
 	}
 }
 

@@ -99,7 +99,7 @@ func (v *view) isCopyRecorded() bool {
 	if i := slices.IndexFunc(v.last.History, func(r v1beta2.BackupRecord) bool { return r.Name == c.Backup }); i >= 0 {
 		return v.last.History[i].Copy != nil
 	}
-	return isDone(v.last, &Job{Name: c.Backup, Scheduled: c.Scheduled})
+	return IsDone(v.last, &Job{Name: c.Backup, Scheduled: c.Scheduled})
 }
 
 func (v *view) startCopy(of *v1beta2.BackupRecord) StartCopy {
@@ -191,11 +191,11 @@ func (v *view) lastCopyTime() *metav1.Time {
 	return v.last.LastCopyTime.DeepCopy()
 }
 
-// isCopied is the condition Copied: of the newest copy that has ended, and of the archive; nil
-// without spec.copyTo. What keeps the next copy from being made is told at once.
+// isCopied returns the condition Copied: of the newest copy that has ended, and of the archive; nil
+// without spec.copyTo, unless a Job in doubt is left. It reports at once what prevents the next copy.
 func (v *view) isCopied(a *v1beta2.ArchiveStatus) *metav1.Condition {
 	const kind = v1beta2.ConditionCopied
-	if v.spec.CopyTo == nil {
+	if v.spec.CopyTo == nil && (v.Copier == nil || !v.Copier.InDoubt) {
 		return nil
 	}
 	i := slices.IndexFunc(v.history, func(r v1beta2.BackupRecord) bool { return r.Copy != nil })
@@ -222,10 +222,10 @@ func (v *view) copyObstacle() *step {
 	c := v.Copier
 	target := v.copyTarget()
 	switch {
-	case v.copyRefusal != nil:
-		return v.copyRefusal
 	case c != nil && c.InDoubt:
 		return warn(v1beta2.BackupReasonJobInDoubt, v.doubtText(c.Name))
+	case v.copyRefusal != nil:
+		return v.copyRefusal
 	case target == nil || v.spec.Suspend:
 		return nil
 	case c == nil && v.Refused != "":

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -17,12 +18,13 @@ type Doubtful struct {
 	Scheduled time.Time
 }
 
-// doubtText describes what is wrong with the metadata of a Job in doubt, and how a user corrects it.
-func (v *view) doubtText(name string) string {
-	b := v.Backup
-	return fmt.Sprintf("Job %s might be this EtcdBackup's, but its owner references do not show to whom it belongs: if it belongs to this EtcdBackup, run %s; delete it only if it does not",
-		name, conditiontext.PatchOwner(b.Namespace, "job "+name, "EtcdBackup", b.Name, string(b.UID)))
+// DoubtText describes what is wrong with the metadata of an object in doubt, and how a user corrects it.
+func DoubtText(b *v1beta2.EtcdBackup, kind, name string) string {
+	return fmt.Sprintf("%s %s might be this EtcdBackup's, but its owner references do not show to whom it belongs: if it belongs to this EtcdBackup, run %s; delete it only if it does not",
+		kind, name, conditiontext.PatchOwner(b.Namespace, strings.ToLower(kind)+" "+name, "EtcdBackup", b.Name, string(b.UID)))
 }
+
+func (v *view) doubtText(name string) string { return DoubtText(v.Backup, "Job", name) }
 
 // isDoubtfulJob reports whether the Job of a run is in doubt.
 func (v *view) isDoubtfulJob(name string) bool {
@@ -47,7 +49,7 @@ func inDoubt(v *view) *step {
 func (v *view) blockedByDoubt() *step {
 	for i := range v.Doubtful {
 		d := &v.Doubtful[i]
-		if v.spec.Concurrency() != v1beta2.AllowConcurrent || isDone(v.last, &Job{Name: d.Name, Scheduled: d.Scheduled}) {
+		if v.spec.Concurrency() != v1beta2.AllowConcurrent || !v.isActive(d.Name) {
 			return warn(v1beta2.BackupReasonJobInDoubt, v.doubtText(d.Name))
 		}
 	}

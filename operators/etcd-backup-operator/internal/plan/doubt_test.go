@@ -16,6 +16,12 @@ func TestJobInDoubt(t *testing.T) {
 			s.Doubtful = append(s.Doubtful, Doubtful{Name: JobName(s.Backup, born.Add(due)), Scheduled: born.Add(due)})
 		}
 	}
+	// eightNewer adds the records of eight newer backups.
+	eightNewer := func(s *scene) {
+		for i := range time.Duration(maxJobs) {
+			before((i+1)*time.Hour, "")(s)
+		}
+	}
 	hourly := func(changes ...change) Observation {
 		return observe(append([]change{every(time.Hour), counted("every 1h0m0s", 0)}, changes...)...)
 	}
@@ -34,10 +40,13 @@ func TestJobInDoubt(t *testing.T) {
 		"and the next backup is due":     {"Forbid: it might run", hourly(active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
 		"that is to be replaced":         {"the Job of another must not be deleted", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
 		"beside which another may run":   {"Allow: it is no obstacle", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), after(time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 0},
+		"beside which many others ran":   {"Allow: it still counts as active", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), eightNewer, counted("every 1h0m0s", 8*time.Hour), after(9*time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 8},
+		"beside which the last one runs": {"Replace: the next one cannot start yet", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), started(time.Hour), counted("every 1h0m0s", time.Hour), after(2*time.Hour)), "", scheduled, "True JobInDoubt", 2, 0},
 		"of a backup that was given up":  {"it could start a Pod beside any newer backup", hourly(concurrency(v1beta2.AllowConcurrent), before(0, "NodeLost"), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 0, 1},
 		"of the archive":                 {"two archivers must not record", archived(archiverInDoubt), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
-		"of an archive that was removed": {"the Job of another must not be deleted", archived(archiverInDoubt, spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })), "", scheduled, "True Scheduled", 0, 1},
+		"of an archive that was removed": {"the Job of another must not be deleted", archived(archiverInDoubt, spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
 		"of the copies":                  {"two must not copy", copied(copierInDoubt), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
+		"of copies that were removed":    {"the Job of another must not be deleted", copied(copierInDoubt, spec(func(s *v1beta2.BackupSpec) { s.CopyTo = nil })), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := noted(row.o)
@@ -53,5 +62,26 @@ func TestJobInDoubt(t *testing.T) {
 				t.Errorf("active %v, history %v, want %d and %d: %s", d.Status.Active, d.Status.History, row.active, row.history, row.reason)
 			}
 		})
+	}
+}
+
+// The observer looks for an archiver as long as the status has an archive. An archiver that is in doubt when the user
+// removes spec.archive must be stopped once its owner is corrected.
+func TestArchiverInDoubtIsNotForgotten(t *testing.T) {
+	removed := spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })
+	own := archived(removed)
+	inDoubt := archived(removed, func(s *scene) { s.Archiver = &Archiver{Name: s.Archiver.Name, InDoubt: true} })
+	first := noted(inDoubt).Status
+	if first.Archive == nil {
+		t.Fatal("status.archive is removed, want it kept while the archiver is in doubt")
+	}
+	own.Backup.Status = first
+	d := noted(own)
+	if got, ok := d.Action.(DeleteJob); !ok || got.Name != own.Archiver.Name || d.Status.Archive == nil {
+		t.Fatalf("action %+v and archive %+v, want the corrected archiver to be deleted", d.Action, d.Status.Archive)
+	}
+	own.Backup.Status, own.Archiver = d.Status, nil
+	if got := noted(own).Status.Archive; got != nil {
+		t.Errorf("status.archive is %+v once the archiver is gone, want none", got)
 	}
 }

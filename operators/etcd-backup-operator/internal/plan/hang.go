@@ -81,7 +81,7 @@ func (v *view) blocksNextBackup(r *run) bool {
 func (v *view) counted() int {
 	n := 0
 	for i := range v.Jobs {
-		if j := &v.Jobs[i]; !j.Deleting || !isDone(v.last, j) {
+		if j := &v.Jobs[i]; !j.Deleting || !IsDone(v.last, j) {
 			n++
 		}
 	}
@@ -108,7 +108,7 @@ func hasReported(j *Job) bool {
 // stop deletes a Job that was given up, once that is recorded.
 func stop(v *view) *step {
 	j := v.abandoned()
-	if j == nil || v.wasActive(j.Name) || !isDone(v.last, j) {
+	if j == nil || v.wasActive(j.Name) || !IsDone(v.last, j) {
 		return nil
 	}
 	return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobStopped, fmt.Sprintf(

@@ -28,8 +28,8 @@ type Observation struct {
 	// that has ended and whose cached Pods report no success, or that Hangs, the Pods
 	// were read from the API server itself.
 	Jobs []Job
-	// Doubtful are Jobs of backups that might be this EtcdBackup's, but for those that have ended and whose end is in
-	// the status. A Job that Backup.Status.Active names and that neither Jobs nor Doubtful has is gone.
+	// Doubtful are Jobs of backups that might be this EtcdBackup's, except those that have ended and whose end is or
+	// was in the status. A Job that Backup.Status.Active names and that neither Jobs nor Doubtful has is gone.
 	Doubtful []Doubtful
 	// Archiver is the Job that records the archive, as the API server itself has it; nil if
 	// there is none.
@@ -60,8 +60,8 @@ type Job struct {
 	Running bool
 	// Finished is when the operator first saw that the Job completed or failed; zero while Running.
 	Finished time.Time
-	// Witnessed is when the operator first saw a report or the end of the Job; zero if its first look at the Job
-	// already showed it.
+	// Witnessed is when the operator first saw the end of the Job, or a report that ends it; zero if its first look at
+	// the Job already showed it.
 	Witnessed time.Time
 	// Deleting is true once the Job has a deletion timestamp. Until it is gone its Pod
 	// may run.

@@ -52,7 +52,7 @@ func oracle(o Observation, d Decision) (broken []string) {
 			complain("delete a Job that is not there: %s", a.Name)
 			break
 		}
-		if !isDone(last, &o.Jobs[i]) && o.Backup.Spec.Concurrency() != v1beta2.ReplaceConcurrent {
+		if !IsDone(last, &o.Jobs[i]) && o.Backup.Spec.Concurrency() != v1beta2.ReplaceConcurrent {
 			complain("delete the Job %s before its end is recorded", a.Name)
 		}
 	case StartVerification:
@@ -139,7 +139,7 @@ func oracleStart(o Observation, d Decision, a StartJob, complain func(string, ..
 		for _, j := range o.Jobs {
 			// A Job that is recorded as failed while it hangs may still start a Pod, unless
 			// it is being deleted.
-			stopped := j.Deleting && (isDone(last, &j) || Hangs(&j, o.Now))
+			stopped := j.Deleting && (IsDone(last, &j) || Hangs(&j, o.Now))
 			if j.Running && !hasReported(&j) && !stopped {
 				complain("start the Job %s beside %s", a.Name, j.Name)
 			}

@@ -159,7 +159,7 @@ func expire(v *view) *step {
 
 // replace stops the backups that run when the next is due and can be started.
 func replace(v *view) *step {
-	if v.due.IsZero() || v.spec.Concurrency() != v1beta2.ReplaceConcurrent || v.source.wait != nil {
+	if v.due.IsZero() || v.spec.Concurrency() != v1beta2.ReplaceConcurrent || v.source.wait != nil || v.blockedByDoubt() != nil {
 		return nil
 	}
 	for _, a := range v.active {
@@ -211,7 +211,7 @@ func deleteJobs(v *view) *step {
 	keep := v.kept()
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
-		if j.Deleting || slices.Contains(keep, j.Name) || v.wasActive(j.Name) || !isDone(v.last, j) {
+		if j.Deleting || slices.Contains(keep, j.Name) || v.wasActive(j.Name) || !IsDone(v.last, j) {
 			continue
 		}
 		return do(DeleteJob{Name: j.Name, UID: j.UID}, v1beta2.BackupReasonJobDeleted, fmt.Sprintf(

@@ -42,13 +42,13 @@ func runs(o *Observation) []run {
 	}
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
-		if slices.ContainsFunc(all, func(r run) bool { return r.Name == j.Name }) || isDone(status, j) {
+		if slices.ContainsFunc(all, func(r run) bool { return r.Name == j.Name }) || IsDone(status, j) {
 			continue
 		}
 		all = append(all, run{job: j, ActiveBackup: v1beta2.ActiveBackup{Name: j.Name, ScheduledTime: metav1.NewTime(j.Scheduled.UTC())}})
 	}
 	for _, d := range o.Doubtful {
-		if slices.ContainsFunc(all, func(r run) bool { return r.Name == d.Name }) || isDone(status, &Job{Name: d.Name, Scheduled: d.Scheduled}) {
+		if slices.ContainsFunc(all, func(r run) bool { return r.Name == d.Name }) || IsDone(status, &Job{Name: d.Name, Scheduled: d.Scheduled}) {
 			continue
 		}
 		all = append(all, run{ActiveBackup: v1beta2.ActiveBackup{Name: d.Name, ScheduledTime: metav1.NewTime(d.Scheduled.UTC())}})
@@ -70,9 +70,9 @@ func isRecorded(history []v1beta2.BackupRecord, name string) bool {
 	return slices.ContainsFunc(history, func(r v1beta2.BackupRecord) bool { return r.Name == name })
 }
 
-// isDone is true for a Job whose end is in the history, or was: a cache may show a Job
-// for a while that is gone, and whose record has made room for newer ones.
-func isDone(status *v1beta2.BackupStatus, j *Job) bool {
+// IsDone reports whether the end of a Job is in the history, or was: a cache can still show a deleted Job whose record
+// has made room for newer ones.
+func IsDone(status *v1beta2.BackupStatus, j *Job) bool {
 	newer := 0
 	for i := range status.History {
 		r := &status.History[i]

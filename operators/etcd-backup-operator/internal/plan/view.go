@@ -216,7 +216,7 @@ func (v *view) adopt() {
 	for i := range v.Jobs {
 		j := &v.Jobs[i]
 		at := whole(j.Scheduled)
-		if at.After(v.Now.Add(maxSkew)) || v.wasActive(j.Name) || isDone(v.last, j) {
+		if at.After(v.Now.Add(maxSkew)) || v.wasActive(j.Name) || IsDone(v.last, j) {
 			continue
 		}
 		if v.clock != nil && at.After(v.clock.After.Time) {
