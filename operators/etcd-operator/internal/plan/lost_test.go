@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,27 @@ func (w *world) deletingClaim(name string) *world {
 		}
 	}
 	return w
+}
+
+// Without a quorum the operator does not delete the Pod that keeps a volume which somebody has deleted. The message
+// has the command that gives up the data.
+func TestTerminatingVolumeWithoutAQuorum(t *testing.T) {
+	const command = "; only to give up the data of c, whose PVC is being deleted: kubectl -n ns delete pod c"
+	crashing := func(p *Pod) { p.Trouble = "CrashLoopBackOff" }
+	for name, row := range map[string]struct {
+		seen *world
+		want bool
+	}{
+		"its Pod does not run":           {healthy(3).volumes().noQuorum().silent("b", "c").pod("c", crashing).deletingClaim("c"), true},
+		"its PVC is not deleted":         {healthy(3).volumes().noQuorum().silent("b", "c").pod("c", crashing), false},
+		"its Pod is already deleted":     {healthy(3).volumes().noQuorum().silent("b", "c").pod("c", crashing).deletingClaim("c").deleting("c"), false},
+		"its Pod runs and does not vote": {healthy(3).volumes().noQuorum().silent("b", "c").deletingClaim("c"), false},
+	} {
+		d := decided(row.seen.seen())
+		if got := strings.Contains(d.Message, command); d.Action != nil || got != row.want {
+			t.Errorf("%s: action %T, and the message %q has the command: %t; want no action and %t", name, d.Action, d.Message, got, row.want)
+		}
+	}
 }
 
 // S7: while a quorum is lost nothing is deleted that might hold data.

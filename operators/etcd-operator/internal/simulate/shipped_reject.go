@@ -154,8 +154,15 @@ func (w *world) takesTurns() bool {
 
 // isReported reports whether the status contains the API server's answer, and an event has contained it.
 func (w *world) isReported() bool {
-	inStatus := slices.ContainsFunc(w.cluster.status.Conditions, func(c metav1.Condition) bool { return strings.Contains(c.Message, rejectedText) })
+	inStatus := slices.ContainsFunc(w.cluster.status.Conditions, func(c metav1.Condition) bool { return w.rejection.isIn(c.Message) })
 	return w.rejection.event && (inStatus || w.rejection.call == "writing the status")
+}
+
+// isIn reports whether a text reports the rejection. Another try of the same request might have failed for another
+// reason, and that reason is reported: its deadline passed, or the cache was outdated.
+func (x *rejection) isIn(text string) bool {
+	return strings.Contains(text, rejectedText) || strings.Contains(text, "context deadline exceeded") ||
+		(x.code == http.StatusConflict && strings.Contains(text, "observed state is stale"))
 }
 
 // holdsUp reports whether x rejects one of these calls for an object.
@@ -188,7 +195,7 @@ func (w *world) unreached() string {
 type events struct{ *shipped }
 
 func (e events) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any) {
-	if x := e.w.rejection; x != nil && strings.Contains(fmt.Sprintf(note, args...), rejectedText) {
+	if x := e.w.rejection; x != nil && x.isIn(fmt.Sprintf(note, args...)) {
 		x.event = true
 	}
 }

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -309,5 +310,12 @@ func (w *world) obey() {
 		}
 		w.deletePod(p)
 		return
+	}
+	for _, p := range w.pods {
+		if strings.Contains(last.Message, "only to give up the data of "+p.name) && p.deleting == never {
+			w.say("the user gives up the data of %s, whose PVC they have deleted", p.name)
+			w.deletePod(p)
+			return
+		}
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/quorum"
 )
 
-// QuorumLost says that a majority's data is lost for good, if it is so as far as
-// anyone could tell: a membership change in the last moment may be unknown.
+// QuorumLost describes the loss of a majority's data; empty if it is not lost as far as the members or the status
+// show. A membership change at the last moment might be unknown. While no member answers and the status cannot be
+// written, the voters in the status are outdated: nothing is concluded from them.
 func (v *Losses) QuorumLost() string {
-	if v.Sure {
+	if v.Sure || (len(v.List) == 0 && v.IsStatusRejected()) {
 		return ""
 	}
 	voters := v.KnownVoters()
@@ -32,6 +33,19 @@ func (v *Losses) QuorumLost() string {
 		return ""
 	}
 	return fmt.Sprintf("the data of %d of %d voters is lost: %s", len(lost), len(voters), strings.Join(lost, ", "))
+}
+
+// TerminatingVolumesAdvice says how a user gives up the data of voters whose PVC is being deleted and whose Pod does
+// not run; empty if there is none. Kubernetes deletes such a volume as soon as its Pod is gone, so without a quorum
+// the operator never deletes the Pod.
+func (v *Losses) TerminatingVolumesAdvice() string {
+	var said string
+	for _, m := range v.KnownVoters() {
+		if p := v.PodOf[m.Name]; p != nil && p.DeletingSince.IsZero() && v.losesVolume(p) && v.Stuck(p) != "" {
+			said += fmt.Sprintf("; only to give up the data of %s, whose PVC is being deleted: kubectl -n %s delete pod %s", p.Name, v.Cluster.Namespace, p.Name)
+		}
+	}
+	return said
 }
 
 // canAnyHoldData reports whether any Pod or volume may hold a member's data.

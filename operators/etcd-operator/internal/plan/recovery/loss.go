@@ -141,7 +141,7 @@ func AwaitQuorum(v *facts.View) *step.Step {
 			requeueAfter = step.FastPoll
 		}
 	}
-	s := step.Wait(requeueAfter, v1beta2.ClusterReasonNoQuorum, "waiting for a quorum: "+v.WhoIsMissing()+v.DifferingAdvice()).As(action.NoQuorum)
+	s := step.Wait(requeueAfter, v1beta2.ClusterReasonNoQuorum, "waiting for a quorum: "+v.WhoIsMissing()+v.DifferingAdvice()+v.TerminatingVolumesAdvice()).As(action.NoQuorum)
 	if len(v.KnownVoters()) == 1 && v.Cluster.WasUpdating() {
 		s.Reason, s.Outcome = v1beta2.ClusterReasonUpdatingMembers, action.InProgress // the only member's Pod is recreated
 	}

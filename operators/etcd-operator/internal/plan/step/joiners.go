@@ -85,6 +85,12 @@ func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts
 	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
 		return nil
 	}
+	// One Pod gives way at a time.
+	if slices.ContainsFunc(v.Pods, func(j facts.Pod) bool {
+		return j.Node != "" && !j.DeletingSince.IsZero() && j.NodeLostSince.IsZero() && v.Now.Sub(j.DeletingSince) < facts.OldPodAge
+	}) {
+		return nil
+	}
 	for _, gives := range givesWay {
 		for i := range v.Pods {
 			j := &v.Pods[i]
