@@ -130,6 +130,9 @@ func (w *world) settleRejected() {
 	if w.broken != nil || w.main < 0 || w.majorityLost || w.cluster.deleting {
 		return
 	}
+	if view := w.births[w.main].view; w.intact(view) < quorum(countVoters(view)) {
+		return // no cluster is left
+	}
 	recent := slices.DeleteFunc(slices.Clone(x.writes), func(at time.Duration) bool { return at < w.now-quiet })
 	if most := mostWrites * int(quiet/time.Minute); len(recent) > most {
 		w.fail(onlyWhatNeedsIt, "%s is rejected with %d: there were %d writes in %s, want at most %d", x, x.code, len(recent), quiet, most)
