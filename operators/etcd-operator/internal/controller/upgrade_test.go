@@ -147,9 +147,12 @@ func (b *bench) keys(addr string) int {
 // busy machine for longer, and raft ends it after an election timeout, of one second.
 const mostDropped = 100
 
-// isOther reports whether a write has failed for another reason.
+// isOther reports whether a write has failed for another reason. A write that is lost ends with the deadline of the
+// client or, as "request timed out", with that of etcd.
 func isOther(err error) bool {
-	return !strings.Contains(err.Error(), "raft proposal dropped") && !strings.Contains(err.Error(), "deadline exceeded")
+	return !slices.ContainsFunc([]string{"raft proposal dropped", "deadline exceeded", "request timed out"}, func(known string) bool {
+		return strings.Contains(err.Error(), known)
+	})
 }
 
 // untilVersion waits until a cluster has come to a version, and nothing is left to do.
