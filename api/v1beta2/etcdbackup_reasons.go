@@ -75,11 +75,6 @@ const (
 	// spec.backupPolicy.concurrencyPolicy does not permit two at a time. Wait, or back up
 	// less often.
 	BackupReasonPreviousRunning = "PreviousRunning"
-	// BackupReasonJobInDoubt: a Job has the name of one of this EtcdBackup's, but somebody has
-	// edited its owner references, so that no controller owns it. Nothing that it might do is
-	// started beside it. Run the command in the message, or delete the Job if it is not this
-	// EtcdBackup's.
-	BackupReasonJobInDoubt = "JobInDoubt"
 	// BackupReasonJobStopping: the Job of a backup that was given up is still being deleted.
 	// Wait; if it lasts, see which finalizers the Job has.
 	BackupReasonJobStopping = "JobStopping"
@@ -104,6 +99,11 @@ const (
 	// what the message says; the operator tries again every half minute. Also a reason of
 	// ConditionArchiving and ConditionCopied.
 	BackupReasonStartRefused = "StartRefused"
+	// BackupReasonJobInDoubt: a Job has the name of one of this EtcdBackup's, but somebody has
+	// edited its owner references, so that no controller owns it. Nothing that it might do is
+	// started beside it. Run the command in the message, or delete the Job if it is not this
+	// EtcdBackup's. Also a reason of ConditionArchiving and ConditionCopied.
+	BackupReasonJobInDoubt = "JobInDoubt"
 )
 
 // What is wrong with the spec: the reasons of ConditionComplete, ConditionFailed and

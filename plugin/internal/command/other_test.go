@@ -277,7 +277,7 @@ func TestInstall(t *testing.T) {
 	if err := w.Create(t.Context(), stuck); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.run("install --source ../../../deploy --yes --timeout 20ms"); !strings.Contains(got, "Deployment etcd-operator: 0 of 2 replicas are ready (Pod etcd-operator-x: ImagePullBackOff: no such image)") || !strings.Contains(got, "error: not ready yet: everything is applied") {
+	if got := w.run("install --source ../../../deploy --yes --timeout 500ms"); !strings.Contains(got, "Deployment etcd-operator: 0 of 2 replicas are ready (Pod etcd-operator-x: ImagePullBackOff: no such image)") || !strings.Contains(got, "error: not ready yet: everything is applied") {
 		t.Error(got)
 	}
 	if err := w.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}); err != nil {
