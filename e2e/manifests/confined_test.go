@@ -286,7 +286,7 @@ func TestAListOfImages(t *testing.T) {
 				}
 				return u
 			}
-			admissiontest.TakesEffect(t, c, from("attacker.example.com/x"), "runs only the images that the policy lists")
+			admissiontest.TakesEffect(t, c, from("attacker.example.com/x"), "must not run this image")
 			if err := c.Create(ctx, from("registry.example.com/etcd:v3.6.16"), client.DryRunAll); err != nil {
 				t.Errorf("a listed image: error = %v, want nil", err)
 			}
