@@ -60,7 +60,7 @@ func TestWhatMayBeReplaced(t *testing.T) {
 		"nothing told, with consent":   {there: map[string]string{}, always: true},
 		"one that is marked":           {there: withMark(of(7, 4)), refused: v1beta2.BackupReasonUnknownBackup, words: "overwritePolicy"},
 		"its own, stored once already": {there: with(of(7, 5), metaUID, "0123-uid")},
-		"its own at a higher revision":   {there: with(of(7, 308), metaUID, "0123-uid"), refused: v1beta2.BackupReasonNewerBackup, words: "308"},
+		"its own at a higher revision": {there: with(of(7, 308), metaUID, "0123-uid"), refused: v1beta2.BackupReasonNewerBackup, words: "308"},
 	} {
 		for _, repeated := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, repeated %t", name, repeated), func(t *testing.T) {
