@@ -99,10 +99,11 @@ const (
 	// what the message says; the operator tries again every half minute. Also a reason of
 	// ConditionArchiving and ConditionCopied.
 	BackupReasonStartRefused = "StartRefused"
-	// BackupReasonJobInDoubt: a Job has the name of one of this EtcdBackup's, but somebody has
-	// edited its owner references, so that no controller owns it. Nothing that it might do is
-	// started beside it. Run the command in the message, or delete the Job if it is not this
-	// EtcdBackup's. Also a reason of ConditionArchiving and ConditionCopied.
+	// BackupReasonJobInDoubt: no controller owns a Job that has the name of a Job of this
+	// EtcdBackup, because its owner references were edited. The Job might still run, so the
+	// operator starts nothing that must not run at the same time. Run the command in the message,
+	// or delete the Job if it does not belong to this EtcdBackup. Also a reason of
+	// ConditionArchiving and ConditionCopied.
 	BackupReasonJobInDoubt = "JobInDoubt"
 )
 

@@ -167,9 +167,9 @@ const (
 	// RestoreReasonVersionUnsupported: no seed is created, because etcd-operator does not support
 	// spec.version of the EtcdCluster. Set another one.
 	RestoreReasonVersionUnsupported = "VersionUnsupported"
-	// RestoreReasonInDoubt: somebody has edited the owner references or labels of a Pod or PVC that
-	// has the name of a member or of the seed, so that no controller owns it. The restore waits. Run
-	// the command in the message, or delete the object if it is not the cluster's.
+	// RestoreReasonInDoubt: no controller owns a Pod or PVC that has the name of a member or of the
+	// seed, because its owner references or labels were edited. The restore waits. Run the command
+	// in the message, or delete the object if it does not belong to the cluster.
 	RestoreReasonInDoubt = "InDoubt"
 	// RestoreReasonRefused: the API server rejects an action of the operator. Correct the cause
 	// that the message names, such as a quota; the operator retries.
@@ -258,9 +258,9 @@ const (
 	// RestoreReasonAmbiguousPrefix: s3.prefix leads to snapshots of several backups. Set a
 	// longer one, or spec.clusterID.
 	RestoreReasonAmbiguousPrefix = "AmbiguousPrefix"
-	// RestoreReasonHashMismatch: the data differs from what etcd hashed when the snapshot was
-	// taken; nothing is changed. Restore another snapshot. With spec.skipHashCheck this one is
-	// restored as it is.
+	// RestoreReasonHashMismatch: the hash of the data differs from the hash that etcd computed when
+	// the snapshot was taken, so the restore changed nothing. Restore another snapshot, or set
+	// spec.skipHashCheck to restore this snapshot without the check.
 	RestoreReasonHashMismatch = "HashMismatch"
 	// RestoreReasonEtcdNotServing: etcd does not start on the restored database, or does not
 	// answer (spec.startEtcd). Read the message, which has what etcd logged last, and the log of
@@ -286,11 +286,11 @@ const (
 	// RestoreReasonClusterAmbiguous: snapshots of several clusters hold spec.revision. Set
 	// spec.clusterID to the id of the cluster to restore.
 	RestoreReasonClusterAmbiguous = "ClusterAmbiguous"
-	// RestoreReasonWrongCluster: the snapshot is of another cluster than the one that was asked
-	// for, or does not record its cluster. Set another snapshot, or remove spec.clusterID.
+	// RestoreReasonWrongCluster: the snapshot does not belong to the cluster in spec.clusterID, or
+	// does not record its cluster. Set another snapshot, or remove spec.clusterID.
 	RestoreReasonWrongCluster = "WrongCluster"
-	// RestoreReasonSnapshotChanged: another snapshot is at the place than the one that was
-	// stored or verified. Create another EtcdRestore to restore what is there now.
+	// RestoreReasonSnapshotChanged: the snapshot was replaced after it was stored or verified.
+	// Create another EtcdRestore to restore the new snapshot.
 	RestoreReasonSnapshotChanged = "SnapshotChanged"
 	// RestoreReasonNoHash: the file ends without a sha256, as a copied database does. Take a
 	// snapshot with etcdctl snapshot save, or set spec.skipHashCheck.

@@ -60,11 +60,12 @@ func ClipTo(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
 }
 
-// PatchOwner returns the kubectl command that makes an owner the controller of an object, whichever owner references
-// somebody has given it. object is its kind and name as kubectl takes them, for example "pod x-a".
-func PatchOwner(namespace, object, kind, name, uid string) string {
-	return fmt.Sprintf(`kubectl -n %s patch %s --type=merge -p '{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"%s","name":"%s","uid":"%s","controller":true}]}}'`,
-		namespace, object, v1beta2.GroupVersion, kind, name, uid)
+// InDoubt describes an object that has a name which its owner gave it, and that no controller owns. It contains the
+// kubectl command that makes the owner its controller, whichever owner references the object has.
+func InDoubt(namespace, kind, name, ownerKind, owner, uid string) string {
+	return fmt.Sprintf("%s %s might be this %s's, but its owner references do not show to whom it belongs: if it belongs to this %[3]s, run kubectl -n %[4]s patch %[5]s %[2]s --type=merge -p "+
+		`'{"metadata":{"ownerReferences":[{"apiVersion":"%[6]s","kind":"%[3]s","name":"%[7]s","uid":"%[8]s","controller":true}]}}'; delete it only if it does not`,
+		kind, name, ownerKind, namespace, strings.ToLower(kind), v1beta2.GroupVersion, owner, uid)
 }
 
 // Time is a moment as people read it: in UTC, to the second.

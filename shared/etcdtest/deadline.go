@@ -18,8 +18,8 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Receive returns the next value of a channel, or the zero value if the channel is closed. It fails the test if
-// there is none within a minute.
+// Receive returns the next value of a channel, or the zero value if the channel is closed. It fails the test if no
+// value arrives within a minute.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {

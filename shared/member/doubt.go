@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // PVCInDoubt describes the fault in the metadata of a PVC that might be a member's of the EtcdCluster with this name
@@ -14,10 +13,4 @@ func PVCInDoubt(namespace, name, cluster, uid string) string {
 	return fmt.Sprintf("PVC %s might hold a member's data, but its owner references and labels do not show to whom it belongs: "+
 		`if it belongs to this cluster, run kubectl -n %s patch pvc %s --type=merge -p '{"metadata":{"ownerReferences":null,"labels":{"%s":"%s","%s":"%s","%s":"%s"}}}'; delete it only if it does not`,
 		name, namespace, name, v1beta2.LabelApp, v1beta2.AppEtcd, v1beta2.LabelCluster, cluster, v1beta2.LabelOwner, uid)
-}
-
-// PodInDoubt is the same of a Pod, of the EtcdCluster with this name and uid.
-func PodInDoubt(namespace, name, cluster, uid string) string {
-	return fmt.Sprintf("Pod %s might be a member's, but its owner references do not show to whom it belongs: "+
-		"if it belongs to this cluster, run %s; delete it only if it does not", name, conditiontext.PatchOwner(namespace, "pod "+name, "EtcdCluster", cluster, uid))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// taken is an API server that has an object with the name of every object that is to be created.
+// taken is an API server on which every name is in use: each create fails, and each get returns an object.
 type taken struct {
 	client.Client
 	owners []metav1.OwnerReference
@@ -40,7 +40,7 @@ func (s taken) List(_ context.Context, list client.ObjectList, options ...client
 }
 
 // The name of an object is a hash of the EtcdBackup's uid, so an object of that name without a controller is probably
-// the EtcdBackup's: the user must not be told to delete it.
+// the EtcdBackup's: the message must not say to delete it.
 func TestNameIsTaken(t *testing.T) {
 	b := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns", UID: "uid"}}
 	for name, row := range map[string]struct {

@@ -61,7 +61,7 @@ func TestRetentionContinues(t *testing.T) {
 	}
 }
 
-// lookable is a destination of which only what look returns matters.
+// lookable is a destination for tests of lookAll. Only its method look is implemented.
 type lookable struct {
 	destination
 	there map[string]found

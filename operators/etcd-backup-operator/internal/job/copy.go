@@ -10,7 +10,6 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/task"
-	"github.com/etcd-operators/etcd-operators/shared/sighting"
 )
 
 // BuildCopier builds the Job that start asks for. It has what either place needs, and nothing of
@@ -57,8 +56,7 @@ func dueOf(r *v1beta2.BackupRecord) time.Time {
 	return r.ScheduledTime.UTC()
 }
 
-// ObserveCopier is what plan needs of the Job that copies and of those Pods that it controls.
-func ObserveCopier(j *batchv1.Job, pods []corev1.Pod, look *sighting.Look) (seen plan.Copier, requeueAfter time.Duration) {
-	own, requeueAfter := Observe(j, pods, look)
-	return plan.Copier{Job: own, Hash: j.Annotations[v1beta2.AnnotationCopy], Backup: j.Annotations[v1beta2.AnnotationEntry]}, requeueAfter
+// CopierOf returns what plan needs of the Job that copies, except what Observe returns.
+func CopierOf(j *batchv1.Job) plan.Copier {
+	return plan.Copier{Hash: j.Annotations[v1beta2.AnnotationCopy], Backup: j.Annotations[v1beta2.AnnotationEntry]}
 }

@@ -111,14 +111,17 @@ func TestArchiverWithCopies(t *testing.T) {
 func TestObserveCopier(t *testing.T) {
 	j := buildCopier(t, backup(t, manifesttest.Files(t, "copier")[0]))
 	j.UID = "uid"
-	seen, _ := ObserveCopier(j, nil, &sighting.Look{Now: due})
-	if seen.Name != j.Name || seen.UID != "uid" || seen.Hash != "hash" || seen.Backup != "entry" || !seen.Scheduled.Equal(due) || !seen.Running {
+	if c := CopierOf(j); c.Hash != "hash" || c.Backup != "entry" {
+		t.Errorf("hash %q and backup %q, want hash and entry", c.Hash, c.Backup)
+	}
+	seen, _ := Observe(j, nil, &sighting.Look{Now: due})
+	if seen.Name != j.Name || seen.UID != "uid" || !seen.Scheduled.Equal(due) || !seen.Running {
 		t.Errorf("it is %+v", seen)
 	}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	ended(0, `{"location": "abs://mycontainer/etcd.backup_v60"}`)(&pod)
 	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(due)}}
-	seen, _ = ObserveCopier(j, []corev1.Pod{pod}, &sighting.Look{Now: due.Add(time.Second)})
+	seen, _ = Observe(j, []corev1.Pod{pod}, &sighting.Look{Now: due.Add(time.Second)})
 	if seen.Running || seen.Result == nil || seen.Result.Location != "abs://mycontainer/etcd.backup_v60" {
 		t.Errorf("it is %+v", seen)
 	}

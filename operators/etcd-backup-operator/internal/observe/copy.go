@@ -43,17 +43,11 @@ func (o *Observer) copier(ctx context.Context, b *v1beta2.EtcdBackup, look *sigh
 	case !metav1.IsControlledBy(&j, b):
 		return 0, nil
 	}
-	for _, reader := range []client.Reader{o.Client, o.Live} {
-		pods, err := podsOf(ctx, reader, &j)
-		if err != nil {
-			return 0, err
-		}
-		seen, wait := job.ObserveCopier(&j, pods, look)
-		obs.Copier, requeueAfter = &seen, wait
-		isTold := seen.Result != nil && seen.Result.Failure == nil || isCopied(b, seen.Backup)
-		if isTold || seen.Running && !plan.Hangs(&seen.Job, obs.Now) {
-			break
-		}
+	copier := job.CopierOf(&j)
+	copier.Job, requeueAfter, err = o.withPods(ctx, &j, isCopied(b, copier.Backup), look)
+	if err != nil {
+		return 0, err
 	}
+	obs.Copier = &copier
 	return requeueAfter, nil
 }

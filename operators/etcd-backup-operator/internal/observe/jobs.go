@@ -18,7 +18,7 @@ import (
 
 // JobsOf returns the Jobs of an EtcdBackup's backups, and those that might be such Jobs. The Job of its archive and
 // the Job of its copies are not among them. reader lists by label. live finds a Job that the status calls active and
-// that the list does not have: the cache lags, or somebody has removed the labels.
+// that the list does not contain, because the cache lags or the labels were removed.
 func JobsOf(ctx context.Context, reader, live client.Reader, b *v1beta2.EtcdBackup) (own []batchv1.Job, doubtful []plan.Doubtful, err error) {
 	var list batchv1.JobList
 	if err := reader.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingLabels(job.Selector(b.Name))); err != nil {
@@ -55,7 +55,7 @@ func JobsOf(ctx context.Context, reader, live client.Reader, b *v1beta2.EtcdBack
 func isInDoubt(j *batchv1.Job) bool { return metav1.GetControllerOf(j) == nil }
 
 // isBackupInDoubt reports whether a Job might be that of a backup. Its name is a hash of the EtcdBackup's uid and the
-// time when the backup was due, so a Job that an earlier EtcdBackup of the same name has left is not in doubt. Nor is
+// time when the backup was due, so a Job of an earlier EtcdBackup with the same name is not in doubt. Nor is
 // a Job that has ended and whose end is recorded, or was before newer records took its place: nothing depends on it.
 func isBackupInDoubt(b *v1beta2.EtcdBackup, j *batchv1.Job) bool {
 	isActive := slices.ContainsFunc(b.Status.Active, func(a v1beta2.ActiveBackup) bool { return a.Name == j.Name })
@@ -71,8 +71,8 @@ func isBackupInDoubt(b *v1beta2.EtcdBackup, j *batchv1.Job) bool {
 	return isActive || j.Name == plan.JobName(b, job.Scheduled(j))
 }
 
-// podsOf returns the Pods of a Job. They have the label by which the Job finds its Pods. By the labels of the
-// EtcdBackup, a Pod would seem gone whose labels somebody has edited, and its backup would be given up.
+// podsOf returns the Pods of a Job, by the label that the Job controller uses. With the labels of the EtcdBackup, a Pod
+// whose labels were edited would seem to be deleted, and its backup would be given up.
 func podsOf(ctx context.Context, reader client.Reader, j *batchv1.Job) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := reader.List(ctx, &list, client.InNamespace(j.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(j.UID)}); err != nil {

@@ -60,13 +60,13 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 		return obs, 0, err
 	}
 	obs.Doubtful = doubtful
-	if obs.Jobs, requeueAfter, err = seen(ctx, o.Client, jobs, look); err != nil {
-		return obs, 0, err
-	}
-	if slices.ContainsFunc(obs.Jobs, func(j plan.Job) bool { return ends(b, j) || hangs(b, j, obs.Now) }) {
-		if obs.Jobs, requeueAfter, err = seen(ctx, o.Live, jobs, look); err != nil {
+	for i := range jobs {
+		isRecorded := slices.ContainsFunc(b.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == jobs[i].Name })
+		seen, wait, err := o.withPods(ctx, &jobs[i], isRecorded, look)
+		if err != nil {
 			return obs, 0, err
 		}
+		obs.Jobs, requeueAfter = append(obs.Jobs, seen), operator.Sooner(requeueAfter, wait)
 	}
 	if err := o.verifications(ctx, b, &obs); err != nil {
 		return obs, 0, err
@@ -90,35 +90,22 @@ func (o *Observer) Observe(ctx context.Context, b *v1beta2.EtcdBackup) (obs plan
 // Forget drops what the Observer remembers of an EtcdBackup.
 func (o *Observer) Forget(key client.ObjectKey) { o.sightings.Forget(key) }
 
-// seen are Jobs with what their Pods tell, as a reader has them.
-func seen(ctx context.Context, reader client.Reader, jobs []batchv1.Job, look *sighting.Look) (all []plan.Job, requeueAfter time.Duration, err error) {
-	for i := range jobs {
-		pods, err := podsOf(ctx, reader, &jobs[i])
+// withPods observes a Job with its Pods. The cache is enough if the end of the Job is recorded, and while the Job runs
+// or has reported a success. Otherwise the Pods are read from the API server: the cache might lag behind the Job, and a
+// backup that is stored must not be recorded as failed.
+func (o *Observer) withPods(ctx context.Context, j *batchv1.Job, isRecorded bool, look *sighting.Look) (seen plan.Job, requeueAfter time.Duration, err error) {
+	for _, reader := range []client.Reader{o.Client, o.Live} {
+		pods, err := podsOf(ctx, reader, j)
 		if err != nil {
-			return nil, 0, err
+			return plan.Job{}, 0, err
 		}
-		j, wait := job.Observe(&jobs[i], pods, look)
-		all = append(all, j)
-		requeueAfter = operator.Sooner(requeueAfter, wait)
+		seen, requeueAfter = job.Observe(j, pods, look)
+		hasSucceeded := seen.Result != nil && seen.Result.Failure == nil
+		if isRecorded || hasSucceeded || seen.Running && !plan.Hangs(&seen, look.Now) {
+			break
+		}
 	}
-	return all, requeueAfter, nil
-}
-
-// ends reports whether a Job has newly ended and its Pods, as the cache has them, tell
-// of no success: they may lag behind the Job, and a backup that is stored is not to be
-// called a failed one.
-func ends(b *v1beta2.EtcdBackup, j plan.Job) bool {
-	return !j.Running && (j.Result == nil || j.Result.Failure != nil) && !isRecorded(b, j)
-}
-
-// hangs reports whether a Job newly makes no progress, as the cache has it: its node may
-// be back by now.
-func hangs(b *v1beta2.EtcdBackup, j plan.Job, now time.Time) bool {
-	return plan.Hangs(&j, now) && !isRecorded(b, j)
-}
-
-func isRecorded(b *v1beta2.EtcdBackup, j plan.Job) bool {
-	return slices.ContainsFunc(b.Status.History, func(r v1beta2.BackupRecord) bool { return r.Name == j.Name })
+	return seen, requeueAfter, nil
 }
 
 // cluster is the EtcdCluster that the backup refers to; nil if there is none.

@@ -266,7 +266,7 @@ func (v *view) archiving(st *v1beta2.ArchiveStatus) (reason, message string, pha
 
 // isArchiving returns the condition Archiving; nil without spec.archive, unless an archiver in doubt is left.
 func (v *view) isArchiving(st *v1beta2.ArchiveStatus) *metav1.Condition {
-	if st == nil || v.spec.ArchiveInterval() == 0 && !v.Archiver.InDoubt {
+	if st == nil || v.spec.ArchiveInterval() == 0 && (v.Archiver == nil || !v.Archiver.InDoubt) {
 		return nil
 	}
 	reason, message, phase := v.archiving(st)

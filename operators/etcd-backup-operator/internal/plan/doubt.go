@@ -1,8 +1,7 @@
 package plan
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
@@ -20,20 +19,14 @@ type Doubtful struct {
 
 // DoubtText describes what is wrong with the metadata of an object in doubt, and how a user corrects it.
 func DoubtText(b *v1beta2.EtcdBackup, kind, name string) string {
-	return fmt.Sprintf("%s %s might be this EtcdBackup's, but its owner references do not show to whom it belongs: if it belongs to this EtcdBackup, run %s; delete it only if it does not",
-		kind, name, conditiontext.PatchOwner(b.Namespace, strings.ToLower(kind)+" "+name, "EtcdBackup", b.Name, string(b.UID)))
+	return conditiontext.InDoubt(b.Namespace, kind, name, "EtcdBackup", b.Name, string(b.UID))
 }
 
 func (v *view) doubtText(name string) string { return DoubtText(v.Backup, "Job", name) }
 
 // isDoubtfulJob reports whether the Job of a run is in doubt.
 func (v *view) isDoubtfulJob(name string) bool {
-	for i := range v.Doubtful {
-		if v.Doubtful[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Doubtful, func(d Doubtful) bool { return d.Name == name })
 }
 
 // inDoubt reports the first Job in doubt.
@@ -44,8 +37,8 @@ func inDoubt(v *view) *step {
 	return warn(v1beta2.BackupReasonJobInDoubt, v.doubtText(v.Doubtful[0].Name))
 }
 
-// blockedByDoubt returns why no backup is started beside a Job in doubt; nil if one can be. A Job whose backup was
-// given up could start a Pod beside any newer backup.
+// blockedByDoubt returns the Job in doubt that prevents the start of a backup; nil if none does. If the backup of such
+// a Job was given up, the Job could still start a Pod at the same time as a newer backup.
 func (v *view) blockedByDoubt() *step {
 	for i := range v.Doubtful {
 		d := &v.Doubtful[i]

@@ -7,8 +7,8 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 )
 
-// A Job in doubt might run. Nothing is started that must not run beside it, nothing is deleted, no end is recorded,
-// and a condition reports it.
+// A Job in doubt might run. The operator starts nothing that must not run at the same time, deletes nothing, records
+// no end, and reports the Job in a condition.
 func TestJobInDoubt(t *testing.T) {
 	// doubt adds the Job of the backup that was due so long after the creation.
 	doubt := func(due time.Duration) change {
@@ -35,18 +35,18 @@ func TestJobInDoubt(t *testing.T) {
 		condition, want string
 		active, history int
 	}{
-		"of a one-shot backup":           {"its backup might run", observe(active(0), doubt(0), after(time.Hour)), "", complete, "False JobInDoubt", 1, 0},
-		"of which the status is missing": {"the write after its start was lost", observe(seen, doubt(0)), "", complete, "False JobInDoubt", 1, 0},
-		"and the next backup is due":     {"Forbid: it might run", hourly(active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
-		"that is to be replaced":         {"the Job of another must not be deleted", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
-		"beside which another may run":   {"Allow: it is no obstacle", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), after(time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 0},
-		"beside which many others ran":   {"Allow: it still counts as active", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), eightNewer, counted("every 1h0m0s", 8*time.Hour), after(9*time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 8},
-		"beside which the last one runs": {"Replace: the next one cannot start yet", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), started(time.Hour), counted("every 1h0m0s", time.Hour), after(2*time.Hour)), "", scheduled, "True JobInDoubt", 2, 0},
-		"of a backup that was given up":  {"it could start a Pod beside any newer backup", hourly(concurrency(v1beta2.AllowConcurrent), before(0, "NodeLost"), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 0, 1},
-		"of the archive":                 {"two archivers must not record", archived(archiverInDoubt), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
-		"of an archive that was removed": {"the Job of another must not be deleted", archived(archiverInDoubt, spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
-		"of the copies":                  {"two must not copy", copied(copierInDoubt), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
-		"of copies that were removed":    {"the Job of another must not be deleted", copied(copierInDoubt, spec(func(s *v1beta2.BackupSpec) { s.CopyTo = nil })), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
+		"one-shot backup":                        {"its backup might run", observe(active(0), doubt(0), after(time.Hour)), "", complete, "False JobInDoubt", 1, 0},
+		"not in the status":                      {"the write after its start was lost", observe(seen, doubt(0)), "", complete, "False JobInDoubt", 1, 0},
+		"next backup due":                        {"Forbid: it might run", hourly(active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
+		"next backup replaces it":                {"it might belong to another owner", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
+		"next backup may run at the same time":   {"Allow: it is no obstacle", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), after(time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 0},
+		"eight newer backups":                    {"Allow: it still counts as active", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), eightNewer, counted("every 1h0m0s", 8*time.Hour), after(9*time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 8},
+		"last backup runs, and must be replaced": {"Replace: the next one cannot start yet", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), started(time.Hour), counted("every 1h0m0s", time.Hour), after(2*time.Hour)), "", scheduled, "True JobInDoubt", 2, 0},
+		"backup was given up":                    {"it could start a Pod at the same time as any newer backup", hourly(concurrency(v1beta2.AllowConcurrent), before(0, "NodeLost"), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 0, 1},
+		"archive":                                {"two archivers must not record", archived(archiverInDoubt), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
+		"archive that was removed":               {"it might belong to another owner", archived(archiverInDoubt, spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
+		"copies":                                 {"two must not copy", copied(copierInDoubt), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
+		"copies that were removed":               {"it might belong to another owner", copied(copierInDoubt, spec(func(s *v1beta2.BackupSpec) { s.CopyTo = nil })), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := noted(row.o)

@@ -24,7 +24,7 @@ type Observation struct {
 	Creator creator.Check
 	// Jobs are those that this EtcdBackup controls (by uid), in any order. Caches may
 	// lag, but a Job that Backup.Status.Active names and that is missing here and in
-	// Doubtful is gone: whoever observes has asked the API server itself for it. Likewise, of a Job
+	// Doubtful is gone: package observe has asked the API server itself for it. Likewise, of a Job
 	// that has ended and whose cached Pods report no success, or that Hangs, the Pods
 	// were read from the API server itself.
 	Jobs []Job

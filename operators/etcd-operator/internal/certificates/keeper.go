@@ -88,7 +88,7 @@ func (k *Keeper) Keep(ctx context.Context, c *v1beta2.EtcdCluster) (State, error
 		return last.state, nil
 	}
 	state, err := k.look(ctx, c, pods)
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, ErrChanged) {
 		return State{}, err
 	}
 	if err != nil {
@@ -343,11 +343,10 @@ func podOf(p *corev1.Pod) pod {
 	return pod{name: p.Name, trust: p.Annotations[v1beta2.AnnotationTrust], ready: ready && p.DeletionTimestamp.IsZero()}
 }
 
-// errChanged is wrapped by the conflict that unchanged returns. It distinguishes that conflict from an error of
-// the API server with the same code.
-var errChanged = errors.New("it has changed since it was read")
+// ErrChanged means that an EtcdCluster is not as it was read any more, so nothing is written for it.
+var ErrChanged = errors.New("has changed since it was read")
 
-// unchanged reads the EtcdCluster, and returns a conflict if its spec has changed since the decision, or if it
+// unchanged reads the EtcdCluster, and returns ErrChanged if its spec has changed since the decision, or if it
 // is being deleted.
 func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 	var live v1beta2.EtcdCluster
@@ -355,8 +354,7 @@ func (k *Keeper) unchanged(ctx context.Context, c *v1beta2.EtcdCluster) error {
 		return fmt.Errorf("read EtcdCluster: %w", err)
 	}
 	if live.UID != c.UID || live.Generation != c.Generation || !live.DeletionTimestamp.IsZero() {
-		conflict := apierrors.NewConflict(v1beta2.GroupVersion.WithResource("etcdclusters").GroupResource(), c.Name, errChanged)
-		return fmt.Errorf("%w: %w", errChanged, conflict)
+		return fmt.Errorf("EtcdCluster %s %w", c.Name, ErrChanged)
 	}
 	return nil
 }

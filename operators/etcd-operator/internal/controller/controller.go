@@ -276,9 +276,8 @@ func (r *Reconciler) after(ctx context.Context, key client.ObjectKey, d plan.Dec
 	case isRejected(err):
 		return ctrl.Result{RequeueAfter: staleDelay}, nil
 	case refused(err):
-		delay, now := refusalDelay, time.Now()
-		r.refused.note(key, now)
-		if r.refused.since(key, now) >= refusalGrace {
+		delay := refusalDelay
+		if r.refused.age(key, time.Now()) >= refusalGrace {
 			delay = refusalDelayLasting
 		}
 		log.FromContext(ctx).V(1).Info("waiting for etcd", "because", err.Error(), "after", delay)

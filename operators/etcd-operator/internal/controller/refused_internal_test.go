@@ -17,16 +17,16 @@ import (
 func TestRefusalBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Reconciler
-		key, begun := client.ObjectKey{Name: "x"}, time.Now()
+		key, started := client.ObjectKey{Name: "x"}, time.Now()
 		pause := func(err error) time.Duration {
 			result, _ := r.next(t.Context(), key, plan.Decision{RequeueAfter: time.Minute}, err)
 			return result.RequeueAfter
 		}
 		refused := fmt.Errorf("add member x-1: %w", etcdclient.ErrUnhealthy)
-		for time.Since(begun) < refusalGrace {
+		for time.Since(started) < refusalGrace {
 			got := pause(refused)
 			if got != refusalDelay {
-				t.Fatalf("after %s the pause is %s, want %s", time.Since(begun), got, refusalDelay)
+				t.Fatalf("after %s the pause is %s, want %s", time.Since(started), got, refusalDelay)
 			}
 			time.Sleep(got)
 		}

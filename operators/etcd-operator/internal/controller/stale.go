@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
+	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -50,6 +51,22 @@ type stalled struct {
 func (s *staleness) note(key client.ObjectKey, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	x := s.begin(key, now)
+	// No more doublings than it takes: the shift must not overflow.
+	delay := min(staleDelay<<min(x.tries, 16), staleMost)
+	x.tries++
+	return delay
+}
+
+// age returns how long ago the passes in a row began, of which this pass is one.
+func (s *staleness) age(key client.ObjectKey, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Sub(s.begin(key, now).since)
+}
+
+// begin returns the staleness of a cluster, which begins now if there was none. s.mu must be locked.
+func (s *staleness) begin(key client.ObjectKey, now time.Time) *stalled {
 	x := s.all[key]
 	if x == nil {
 		if s.all == nil {
@@ -58,10 +75,7 @@ func (s *staleness) note(key client.ObjectKey, now time.Time) time.Duration {
 		x = &stalled{since: now}
 		s.all[key] = x
 	}
-	// No more doublings than it takes: the shift must not overflow.
-	delay := min(staleDelay<<min(x.tries, 16), staleMost)
-	x.tries++
-	return delay
+	return x
 }
 
 // clear ends the staleness of a cluster.
@@ -69,17 +83,6 @@ func (s *staleness) clear(key client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, key)
-}
-
-// since returns for how long the passes of a cluster have been stale without an interruption.
-func (s *staleness) since(key client.ObjectKey, now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.all[key]
-	if x == nil {
-		return 0
-	}
-	return now.Sub(x.since)
 }
 
 // lasts reports whether a cluster has been stale for longer than caches lag, and whether
@@ -95,8 +98,10 @@ func (s *staleness) lasts(key client.ObjectKey, now time.Time) (lasts, first boo
 	return true, first
 }
 
-// isStale reports whether a pass ended because the world was not any more as observed.
-func isStale(err error) bool { return errors.Is(err, act.ErrStale) || apierrors.IsConflict(err) }
+// isStale reports whether a pass ended because the observation was outdated.
+func isStale(err error) bool {
+	return errors.Is(err, act.ErrStale) || errors.Is(err, certificates.ErrChanged) || apierrors.IsConflict(err)
+}
 
 // next says when to look at a cluster again, and counts the passes in a row that were
 // stale.

@@ -147,8 +147,8 @@ func (b *bench) keys(addr string) int {
 // busy machine for longer, and raft ends it after an election timeout, of one second.
 const mostDropped = 100
 
-// isOther reports whether a write has failed for another reason. A write that is lost ends with the deadline of the
-// client or, as "request timed out", with that of etcd.
+// isOther reports whether a write has failed for another reason. A lost write ends with the client's deadline, or with
+// etcd's own, which etcd reports as "request timed out".
 func isOther(err error) bool {
 	return !slices.ContainsFunc([]string{"raft proposal dropped", "deadline exceeded", "request timed out"}, func(known string) bool {
 		return strings.Contains(err.Error(), known)

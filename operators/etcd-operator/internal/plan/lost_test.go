@@ -146,8 +146,8 @@ func (w *world) deletingClaim(name string) *world {
 	return w
 }
 
-// Without a quorum the operator does not delete the Pod that keeps a volume which somebody has deleted. The message
-// has the command that gives up the data.
+// Without a quorum the operator does not delete a Pod whose PVC is being deleted: the data would be lost with it. The
+// message contains the command that gives up the data.
 func TestTerminatingVolumeWithoutAQuorum(t *testing.T) {
 	const command = "; only to give up the data of c, whose PVC is being deleted: kubectl -n ns delete pod c"
 	crashing := func(p *Pod) { p.Trouble = "CrashLoopBackOff" }
@@ -297,6 +297,10 @@ func TestMakingRoom(t *testing.T) {
 		"a Pod that returned after the member's Pod does not give way at once": {
 			reason: "the member might not fit there, and the Pod would be deleted again each time that it was recreated",
 			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).add("d", Returning, empty(0)).pod("d", young), because: "NoQuorum",
+		},
+		"no other Pod gives way while one is being deleted": {
+			reason: "its room might be enough",
+			seen:   healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).joiner("d").joiner("e").deleting("e"), because: "NoQuorum",
 		},
 		"a joiner that has no place does not give way": {
 			reason: "it takes none", seen: healthy(3).volumes().noQuorum().silent("b").pod("c", unschedulable).newJoiner("d"), because: "NoQuorum",

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -236,15 +235,13 @@ func (a *Actor) create(ctx context.Context, o, owner client.Object) (made bool, 
 	return false, nil
 }
 
-// inDoubt describes an object that has the name of one that was to be created and that no controller owns: somebody
-// might have edited its owner references.
+// inDoubt describes an object that no controller owns, and that has the name of the object that create must create.
+// Its owner references might have been edited.
 func inDoubt(o, owner client.Object) string {
-	kind, name := kindOf(o), o.GetName()
 	if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
-		return member.PVCInDoubt(o.GetNamespace(), name, owner.GetName(), string(owner.GetUID()))
+		return member.PVCInDoubt(o.GetNamespace(), o.GetName(), owner.GetName(), string(owner.GetUID()))
 	}
-	return fmt.Sprintf("%s %s already exists, but its owner references do not show to whom it belongs: if it belongs to this restore, run %s; delete it only if it does not",
-		kind, name, conditiontext.PatchOwner(o.GetNamespace(), strings.ToLower(kind)+" "+name, kindOf(owner), owner.GetName(), string(owner.GetUID())))
+	return conditiontext.InDoubt(o.GetNamespace(), kindOf(o), o.GetName(), kindOf(owner), owner.GetName(), string(owner.GetUID()))
 }
 
 // belongs reports whether an object is its owner's: a member's volume may be so without an

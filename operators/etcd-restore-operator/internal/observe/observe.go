@@ -21,6 +21,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/plan"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
 	"github.com/etcd-operators/etcd-operators/shared/sighting"
@@ -303,7 +304,7 @@ func OtherPods(ctx context.Context, live client.Reader, e *v1beta2.EtcdRestore, 
 	for i := range all {
 		o := &all[i]
 		if !isClusters(o, c) && isInDoubt(e, c, o) {
-			doubtful = append(doubtful, plan.Doubtful{Object: "Pod " + o.Name, Advice: member.PodInDoubt(o.Namespace, o.Name, c.Name, string(c.UID))})
+			doubtful = append(doubtful, plan.Doubtful{Object: "Pod " + o.Name, Advice: conditiontext.InDoubt(o.Namespace, "Pod", o.Name, "EtcdCluster", c.Name, string(c.UID))})
 		}
 		if !isClusters(o, c) || slices.ContainsFunc(listed, func(p corev1.Pod) bool { return p.UID == o.UID }) {
 			continue

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/shared/member"
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 )
 
 // While the owner of a Pod or PVC is in doubt, nothing is concluded from its absence: no member is stopped, no seed is
 // created, started or dropped, no volume is retired, and no rollback ends.
 func TestInDoubt(t *testing.T) {
 	doubt := func(s *scene) {
-		s.Doubtful = []Doubtful{{Object: "Pod c-1", Advice: member.PodInDoubt("ns", "c-1", "c", "cluster-uid")}}
+		s.Doubtful = []Doubtful{{Object: "Pod c-1", Advice: conditiontext.InDoubt("ns", "Pod", "c-1", "EtcdCluster", "c", "cluster-uid")}}
 	}
 	first := spec(func(s *v1beta2.RestoreSpec) { s.StopMembers = v1beta2.StopMembersFirst })
 	for name, row := range map[string]struct {

@@ -3,6 +3,7 @@ package facts
 import (
 	"strings"
 
+	"github.com/etcd-operators/etcd-operators/shared/conditiontext"
 	"github.com/etcd-operators/etcd-operators/shared/member"
 )
 
@@ -22,7 +23,7 @@ func DoubtfulPVC(namespace, name, c, uid string) Doubtful {
 
 // DoubtfulPod returns the Doubtful of a Pod that might be a member's of the EtcdCluster c with this uid.
 func DoubtfulPod(namespace, name, c, uid string) Doubtful {
-	return Doubtful{name, member.PodInDoubt(namespace, name, c, uid)}
+	return Doubtful{name, conditiontext.InDoubt(namespace, "Pod", name, "EtcdCluster", c, uid)}
 }
 
 // hasNoClaim reports whether no PVC with this name can hold a member's data: it does not exist, or another

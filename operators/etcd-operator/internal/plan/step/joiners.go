@@ -77,18 +77,20 @@ func isEmpty(v *facts.View, j *facts.Pod) bool {
 	return v.IsCandidate(j) || (j.Answer.Waiting && v.OnVolume(j))
 }
 
+// isMakingRoom reports whether a Pod is about to leave its node. Pods give way one at a time: the room of this one
+// might be enough. A Pod that does not end within OldPodAge is not waited for.
+func isMakingRoom(v *facts.View) bool {
+	return slices.ContainsFunc(v.Pods, func(p facts.Pod) bool {
+		return p.Node != "" && !p.DeletingSince.IsZero() && p.NodeLostSince.IsZero() && v.Now.Sub(p.DeletingSince) < facts.OldPodAge
+	})
+}
+
 // yield deletes a Pod that gives way to the unschedulable Pod p. It tries the reasons one after the other, each on
 // all Pods. inFavour describes p. A returning Pod that is younger than p took its place while p was waiting, so p
 // might not fit there. It gives way only after OldPodAge: otherwise, it would be deleted again as soon as it was
 // recreated.
 func yield(v *facts.View, p *facts.Pod, inFavour string, givesWay ...func(*facts.View, *facts.Pod) bool) *Step {
-	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() {
-		return nil
-	}
-	// One Pod gives way at a time.
-	if slices.ContainsFunc(v.Pods, func(j facts.Pod) bool {
-		return j.Node != "" && !j.DeletingSince.IsZero() && j.NodeLostSince.IsZero() && v.Now.Sub(j.DeletingSince) < facts.OldPodAge
-	}) {
+	if p.Unschedulable == "" || v.PVCMissing(p) || p.Node != "" || !p.DeletingSince.IsZero() || isMakingRoom(v) {
 		return nil
 	}
 	for _, gives := range givesWay {
