@@ -18,12 +18,14 @@ ENV CGO_ENABLED=0 GOWORK=off GOFLAGS="-trimpath -gcflags=all=-dwarf=false -tags=
 WORKDIR /src
 # The dependencies first: they change less often than the code.
 COPY api/go.mod api/go.sum api/
+COPY deploy/go.mod deploy/
 COPY shared/go.mod shared/go.sum shared/
 # That of etcd-operator's simulator, which no image holds.
 COPY operators/etcd-restore-operator/go.mod operators/etcd-restore-operator/
 COPY operators/${OPERATOR}/go.mod operators/${OPERATOR}/go.sum operators/${OPERATOR}/
 RUN go -C operators/${OPERATOR} mod download
 COPY api api
+COPY deploy deploy
 COPY shared shared
 COPY operators/${OPERATOR} operators/${OPERATOR}
 # The version that the programs tell, such as v1.2.3; empty: (devel).

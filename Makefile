@@ -7,7 +7,7 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
 # The Go modules of the workspace. Each builds alone, as its users get it.
-MODULES := api shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator plugin e2e
+MODULES := api deploy shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator plugin e2e
 # Those whose programs users run: those of the images, and the plugin (api comes with them).
 PRODUCTS := shared operators/etcd-operator operators/etcd-backup-operator operators/etcd-restore-operator plugin
 # Where vulnerabilities are looked up; file:// and a folder for a copy of it.
@@ -127,6 +127,11 @@ charts: bin/helm ## Package the Helm charts into out/charts
 	@set -e; for c in charts/*/Chart.yaml; do bin/helm package $${c%/*} --dependency-update --destination out/charts; done
 	bin/helm lint --quiet out/charts/*.tgz
 
+.PHONY: bundles
+bundles: ## Write the bundles for OLM into out/bundles
+	rm -rf out/bundles
+	cd e2e && go run ./cmd/generate -bundles ..
+
 .PHONY: images
 images: ## Build image tars without Docker, into out/images
 	cd e2e && go run ./cmd/images
@@ -185,12 +190,11 @@ localkube: ## Build bin/localkube, which brings up a real Kubernetes
 	@cd e2e && $(GO) build -o ../$(LOCALKUBE) ./localkube
 
 .PHONY: generate
-generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/reference, the Helm charts and the bundles for OLM from their sources, and copy the Roles for the operators to ask for
-	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=crd
-	cp api/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
-	cp api/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
-	cp api/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
-	for o in shared/operator/roles/*; do cp deploy/$${o##*/}/base/role.yaml deploy/$${o##*/}/base/leader-election.yaml $$o/; done
+generate: bin/controller-gen bin/crd-ref-docs ## Make deepcopy code, CRDs, docs/reference, dashboards, and the READMEs and schemas of the charts
+	cd api && ../bin/controller-gen object crd paths=./v1beta2 output:crd:dir=../out/crd
+	mv out/crd/*_etcdclusters.yaml deploy/etcd-operator/crd/
+	mv out/crd/*_etcdbackups.yaml deploy/etcd-backup-operator/crd/
+	mv out/crd/*_etcdrestores.yaml deploy/etcd-restore-operator/crd/
 	bin/crd-ref-docs --source-path=api/v1beta2 --config=tools/reference/config.yaml --templates-dir=tools/reference --renderer=markdown --output-path=docs/reference/api.md --log-level=ERROR
 	cd plugin && go run ./cmd/reference -out ../docs/reference/kubectl-etcd.md
 	cd e2e && go run ./cmd/reference .. && go run ./cmd/generate ..
@@ -203,7 +207,7 @@ lint: bin/golangci-lint ## Check style, in every module
 check: generate lint ## Check that generated files, go.mod files and style are as they should be
 	@set -e; for m in $(MODULES) tools tools/cosign tools/docs tools/fakegcs tools/helm tools/krew tools/lint tools/olm tools/prometheus tools/supply; do (cd $$m && go mod tidy -diff); done
 	cd e2e && go run ./cmd/verify ..
-	@git diff --exit-code -- api charts deploy shared/operator/roles docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
+	@git diff --exit-code -- api charts deploy docs/reference || { echo "generated files differ: commit what make generate made"; exit 1; }
 
 .PHONY: clean
 clean: localkube ## Take localkube away, and what was built here

@@ -152,6 +152,7 @@ require (
 
 require (
 	github.com/etcd-operators/etcd-operators/api v0.0.0
+	github.com/etcd-operators/etcd-operators/deploy v0.0.0 // indirect
 	github.com/etcd-operators/etcd-operators/shared v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.20.3
@@ -169,5 +170,7 @@ require (
 )
 
 replace github.com/etcd-operators/etcd-operators/api => ../api
+
+replace github.com/etcd-operators/etcd-operators/deploy => ../deploy
 
 replace github.com/etcd-operators/etcd-operators/shared => ../shared

@@ -44,6 +44,7 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
+	github.com/etcd-operators/etcd-operators/deploy v0.0.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fatih/color v1.19.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
@@ -120,5 +121,6 @@ require (
 
 replace (
 	github.com/etcd-operators/etcd-operators/api => ../api
+	github.com/etcd-operators/etcd-operators/deploy => ../deploy
 	github.com/etcd-operators/etcd-operators/shared => ../shared
 )

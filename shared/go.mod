@@ -16,6 +16,7 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/coreos/go-semver v0.3.1
 	github.com/etcd-operators/etcd-operators/api v0.0.0
+	github.com/etcd-operators/etcd-operators/deploy v0.0.0
 	github.com/fsnotify/fsnotify v1.9.0
 	github.com/google/go-cmp v0.7.0
 	github.com/googleapis/gax-go/v2 v2.26.2
@@ -165,3 +166,5 @@ require (
 )
 
 replace github.com/etcd-operators/etcd-operators/api => ../api
+
+replace github.com/etcd-operators/etcd-operators/deploy => ../deploy

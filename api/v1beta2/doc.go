@@ -8,8 +8,7 @@
 //
 // Start at [EtcdCluster]. The markers above each field (+kubebuilder:…) are the
 // source of the CRD: its schema, its CEL rules and its printer columns. Run
-// "make generate" after a change to them; package
-// [github.com/etcd-operators/etcd-operators/api/crd] embeds the result.
+// "make generate" after a change to them; it writes the CRDs into deploy/.
 //
 // The package imports nothing but k8s.io/api and k8s.io/apimachinery, so that a
 // client can import it without the dependencies of an operator.

@@ -47,23 +47,6 @@ func TestGenerated(t *testing.T) {
 			t.Errorf("%s is not what is generated: run \"make generate\" (%v)", path, err)
 		}
 	}
-	for _, name := range Operators {
-		for _, folder := range []string{"files", "files/crd", "files/monitoring", "templates", "templates/tests"} {
-			files, err := filepath.Glob(filepath.Join(root, "charts", name, folder, "*.*"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range files {
-				path, err := filepath.Rel(root, f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, ok := made[path]; !ok && (name != original || strings.HasPrefix(folder, "files")) {
-					t.Errorf("%s is not generated any more: delete it", path)
-				}
-			}
-		}
-	}
 }
 
 // TestAnnotations: what Artifact Hub shows of a chart is true, and all of it. A release adds the

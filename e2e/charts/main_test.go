@@ -8,6 +8,9 @@ import (
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
+// original is the chart that has the templates, which the charts of the other operators link to.
+const original = "etcd-operator"
+
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }

@@ -35,7 +35,7 @@ func Run(ctx context.Context, root string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// unpack writes the folders and files of a tar to a new folder.
+// unpack writes the folders, files and links of a tar to a new folder.
 func unpack(from io.Reader, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -67,8 +67,12 @@ func unpack(from io.Reader, to string) error {
 			if err := root.WriteFile(h.Name, content, h.FileInfo().Mode().Perm()); err != nil {
 				return err
 			}
+		case tar.TypeSymlink:
+			if err := root.Symlink(h.Linkname, filepath.Clean(h.Name)); err != nil {
+				return err
+			}
 		default:
-			return fmt.Errorf("%s is neither a file nor a folder", h.Name)
+			return fmt.Errorf("%s is not a file, a folder or a link", h.Name)
 		}
 	}
 }

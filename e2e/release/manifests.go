@@ -92,7 +92,8 @@ func (b *build) replace(file, old, with string) error {
 	return os.WriteFile(at, []byte(strings.ReplaceAll(string(text), old, with)), 0o644)
 }
 
-// generate makes what is generated from the manifests anew, and gives all the commit's time.
+// generate writes what is generated from the manifests again, and sets the time of each chart's files to the
+// commit's.
 func (b *build) generate() error {
 	bundles := func(root string) (map[string]string, error) { return olm.GenerateAt(root, b.time) }
 	for _, generate := range []func(string) (map[string]string, error){charts.Generate, bundles} {
@@ -102,7 +103,11 @@ func (b *build) generate() error {
 		}
 		for file, text := range made {
 			text = strings.ReplaceAll(text, latestPages, b.pages())
-			if err := os.WriteFile(filepath.Join(b.source, file), []byte(text), 0o644); err != nil {
+			at := filepath.Join(b.source, file)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-backup-operator/internal/metrics"
 	"github.com/etcd-operators/etcd-operators/shared/creator"
@@ -32,7 +32,7 @@ func main() {
 	operator.Main(&operator.Program{
 		Name:       "etcd-backup-operator",
 		Kind:       "EtcdBackup",
-		Definition: crd.EtcdBackups,
+		Definition: deploy.EtcdBackups,
 		QPS:        apiQPS,
 		Burst:      apiBurst,
 

@@ -9,8 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 	"github.com/etcd-operators/etcd-operators/shared/etcdtest"
 	"github.com/etcd-operators/etcd-operators/shared/operator"
@@ -19,7 +19,7 @@ import (
 // It works without etcd-restore-operator, whose kind nobody may have installed.
 func TestWorksWithoutEtcdRestores(t *testing.T) {
 	config := apiservertest.Another(t)
-	for _, definition := range [][]byte{crd.EtcdClusters, crd.EtcdBackups} {
+	for _, definition := range [][]byte{deploy.EtcdClusters, deploy.EtcdBackups} {
 		apiservertest.Install(t, config, apiservertest.Definition(definition))
 	}
 	apiservertest.StartOperatorWith(t, config, "default", caches(), func(ctx context.Context, mgr ctrl.Manager) error {

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/coreos/go-semver v0.3.1
 	github.com/etcd-operators/etcd-operators/api v0.0.0
+	github.com/etcd-operators/etcd-operators/deploy v0.0.0
 	github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator v0.0.0 // of the simulator alone
 	github.com/etcd-operators/etcd-operators/shared v0.0.0
 	github.com/evanphx/json-patch/v5 v5.9.11
@@ -165,6 +166,7 @@ require (
 
 replace (
 	github.com/etcd-operators/etcd-operators/api => ../../api
+	github.com/etcd-operators/etcd-operators/deploy => ../../deploy
 	github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator => ../etcd-restore-operator
 	github.com/etcd-operators/etcd-operators/shared => ../../shared
 )

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/certificates"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/consistency"
@@ -39,7 +39,7 @@ func main() {
 	operator.Main(&operator.Program{
 		Name:       "etcd-operator",
 		Kind:       "EtcdCluster",
-		Definition: crd.EtcdClusters,
+		Definition: deploy.EtcdClusters,
 		QPS:        apiQPS,
 		Burst:      apiBurst,
 		Optional:   []string{"secrets"}, // for clusters without authentication and TLS

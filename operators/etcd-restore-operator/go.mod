@@ -6,6 +6,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/coreos/go-semver v0.3.1
 	github.com/etcd-operators/etcd-operators/api v0.0.0
+	github.com/etcd-operators/etcd-operators/deploy v0.0.0
 	github.com/etcd-operators/etcd-operators/shared v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.24.0
@@ -165,5 +166,6 @@ require (
 
 replace (
 	github.com/etcd-operators/etcd-operators/api => ../../api
+	github.com/etcd-operators/etcd-operators/deploy => ../../deploy
 	github.com/etcd-operators/etcd-operators/shared => ../../shared
 )

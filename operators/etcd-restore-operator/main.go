@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/build"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/metrics"
@@ -44,8 +44,8 @@ func main() {
 	operator.Main(&operator.Program{
 		Name:       "etcd-restore-operator",
 		Kind:       "EtcdRestore",
-		Definition: crd.EtcdRestores,
-		Related:    []operator.Dependency{{Operator: "etcd-operator", Definition: crd.EtcdClusters}},
+		Definition: deploy.EtcdRestores,
+		Related:    []operator.Dependency{{Operator: "etcd-operator", Definition: deploy.EtcdClusters}},
 		QPS:        apiQPS,
 		Burst:      apiBurst,
 

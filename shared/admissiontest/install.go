@@ -1,7 +1,6 @@
 package admissiontest
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -28,24 +27,5 @@ func ExamplesApply(t *testing.T, pattern string) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			Applies(t, ".", []string{"--namespace", namespace, "-f", path})
 		})
-	}
-}
-
-// Deployed wants the definition of a resource in the folder deploy/<operator>/crd to be
-// the one that package crd embeds.
-func Deployed(t testing.TB, repoRoot, operator, resource string) {
-	t.Helper()
-	name := "etcd.database.coreos.com_" + resource + ".yaml"
-	embedded, err := os.ReadFile(filepath.Join(repoRoot, "api/crd", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join("deploy", operator, "crd")
-	deployed, err := os.ReadFile(filepath.Join(repoRoot, folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(embedded) != string(deployed) {
-		t.Errorf("%s differs from api/crd: run make generate", folder)
 	}
 }

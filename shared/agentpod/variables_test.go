@@ -1,11 +1,12 @@
 package agentpod
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/etcd-operators/etcd-operators/deploy"
 )
 
 // TestVariablesOfTheUser holds what pod.env takes against what is harmless. Everything else
@@ -25,11 +26,7 @@ func TestVariablesOfTheUser(t *testing.T) {
 		"GOGC", "GOMAXPROCS", "TZ",
 	}
 	rule := regexp.MustCompile(`rule: self in \[('HTTPS_PROXY'[^\]]*)\]`)
-	for _, kind := range []string{"etcdbackups", "etcdrestores"} {
-		definition, err := os.ReadFile("../../api/crd/etcd.database.coreos.com_" + kind + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+	for kind, definition := range map[string][]byte{"etcdbackups": deploy.EtcdBackups, "etcdrestores": deploy.EtcdRestores} {
 		text := strings.Join(strings.Fields(string(definition)), " ") // lines are folded
 		rules := rule.FindAllStringSubmatch(text, -1)
 		if len(rules) == 0 {

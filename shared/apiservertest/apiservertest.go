@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 )
 
 // assetsEnv names the folder with kube-apiserver and etcd, as envtest has it.
@@ -43,7 +43,7 @@ var config *rest.Config
 
 // Main runs the tests of a package beside a server, and returns the exit code.
 func Main(m *testing.M) int {
-	server, err := start(Definition(crd.EtcdClusters), Definition(crd.EtcdBackups), Definition(crd.EtcdRestores))
+	server, err := start(Definition(deploy.EtcdClusters), Definition(deploy.EtcdBackups), Definition(deploy.EtcdRestores))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

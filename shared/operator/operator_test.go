@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
@@ -84,11 +84,11 @@ func TestCreateCRD(t *testing.T) {
 	c := apiservertest.ClientFor(t, config)
 	o := Options{Name: "etcd-operator", Image: "x", CreateCRD: true}
 	for range 2 {
-		if err := o.Prepare(apiservertest.Context(t), c, crd.EtcdClusters); err != nil {
+		if err := o.Prepare(apiservertest.Context(t), c, deploy.EtcdClusters); err != nil {
 			t.Fatal(err)
 		}
 		var installed apiextensionsv1.CustomResourceDefinition
-		installed.Name = apiservertest.Definition(crd.EtcdClusters).Name
+		installed.Name = apiservertest.Definition(deploy.EtcdClusters).Name
 		apiservertest.Read(t, c, &installed)
 		columns := &installed.Spec.Versions[0].AdditionalPrinterColumns
 		if len(*columns) < 2 {

@@ -3,7 +3,6 @@ package operator
 import (
 	"bytes"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +14,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// roles are the Roles that deploy/ ships, of each operator: "make generate" copies them.
-//
-//go:embed roles
-var roles embed.FS
+	"github.com/etcd-operators/etcd-operators/deploy"
+)
 
 // The files that an operator's rights are in, in its folder.
 const (
@@ -64,7 +60,7 @@ func (o *Options) rights(optional []string) (rights, error) {
 
 // grantedBy reads the Role in an embedded manifest.
 func grantedBy(operator, file, namespace string) (rights, error) {
-	manifest, err := roles.ReadFile(path.Join("roles", operator, file))
+	manifest, err := deploy.Roles.ReadFile(path.Join(operator, "base", file))
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded Role of %s: %w", operator, err)
 	}

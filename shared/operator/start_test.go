@@ -1,15 +1,13 @@
 package operator
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -29,38 +27,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
 
-const (
-	// oneMinute bounds what takes the operators a few seconds on an idle machine.
-	oneMinute = time.Minute
-	deploy    = "../../deploy"
-)
+// oneMinute bounds what takes the operators a few seconds on an idle machine.
+const oneMinute = time.Minute
 
 var programs = map[string]Program{
-	"etcd-operator":         {Kind: "EtcdCluster", Definition: crd.EtcdClusters, Optional: []string{"secrets"}},
-	"etcd-backup-operator":  {Kind: "EtcdBackup", Definition: crd.EtcdBackups},
-	"etcd-restore-operator": {Kind: "EtcdRestore", Definition: crd.EtcdRestores, Related: []Dependency{{Definition: crd.EtcdClusters, Operator: "etcd-operator"}}},
-}
-
-// TestRolesAreTheShippedOnes: what the operators ask for at the start is what deploy/
-// grants.
-func TestRolesAreTheShippedOnes(t *testing.T) {
-	for name := range programs {
-		for _, file := range []string{roleFile, leaseFile} {
-			shipped, err := os.ReadFile(filepath.Join(deploy, name, "base", file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			embedded, err := roles.ReadFile("roles/" + name + "/" + file)
-			if err != nil || !bytes.Equal(shipped, embedded) {
-				t.Errorf("roles/%s/%s is not the one in deploy/: run \"make generate\" (%v)", name, file, err)
-			}
-		}
-	}
+	"etcd-operator":         {Kind: "EtcdCluster", Definition: deploy.EtcdClusters, Optional: []string{"secrets"}},
+	"etcd-backup-operator":  {Kind: "EtcdBackup", Definition: deploy.EtcdBackups},
+	"etcd-restore-operator": {Kind: "EtcdRestore", Definition: deploy.EtcdRestores, Related: []Dependency{{Definition: deploy.EtcdClusters, Operator: "etcd-operator"}}},
 }
 
 // replica is a running operator, with an account of its own.
@@ -206,7 +184,7 @@ func shipped(t *testing.T, name string) []rbacv1.PolicyRule {
 	t.Helper()
 	var all []rbacv1.PolicyRule
 	for _, file := range []string{roleFile, leaseFile} {
-		text, err := os.ReadFile(filepath.Join(deploy, name, "base", file))
+		text, err := deploy.Roles.ReadFile(path.Join(name, "base", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,7 +435,7 @@ func TestKindNotServed(t *testing.T) {
 	c := apiservertest.ClientFor(t, config)
 	r := start(t, "etcd-restore-operator", metav1.NamespaceDefault, config)
 	r.says("503", "waiting for CustomResourceDefinition etcdrestores.etcd.database.coreos.com; apply deploy/etcd-restore-operator/crd")
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdRestores))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdRestores))
 	restore := &v1beta2.EtcdRestore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "restore"},
 		Spec: v1beta2.RestoreSpec{
@@ -467,7 +445,7 @@ func TestKindNotServed(t *testing.T) {
 	apiservertest.Create(t, c, restore)
 	r.works("restore")
 	r.says("503", "waiting for CustomResourceDefinition etcdclusters.etcd.database.coreos.com; apply deploy/etcd-operator/crd")
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdClusters))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdClusters))
 	r.isReady()
 }
 

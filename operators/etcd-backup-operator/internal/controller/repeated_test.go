@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 	"github.com/etcd-operators/etcd-operators/shared/agent"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
@@ -104,7 +104,7 @@ func TestClusterRef(t *testing.T) {
 func TestWithoutEtcdOperator(t *testing.T) {
 	t.Parallel()
 	config := apiservertest.Another(t)
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdBackups))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdBackups))
 	b := &bench{t: t, client: apiservertest.ClientFor(t, config), namespace: metav1.NamespaceDefault, metrics: prometheus.NewRegistry()}
 	apiservertest.StartOperator(t, config, b.namespace, b.operator())
 	b.job(b.create("endpoints"))
@@ -115,7 +115,7 @@ func TestWithoutEtcdOperator(t *testing.T) {
 		return condition(s, v1beta2.ConditionComplete) == "False ClusterNotFound"
 	})
 
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdClusters))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdClusters))
 	c := cluster(b.namespace)
 	etcdtest.Eventually(t, "EtcdClusters to be served", func() error { return b.client.Create(apiservertest.Context(t), c) })
 	b.ready(c, "c-aaaaaaaaaa")

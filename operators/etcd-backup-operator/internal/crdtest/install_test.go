@@ -55,8 +55,3 @@ func TestExampleCronJob(t *testing.T) {
 		}
 	}
 }
-
-// The definition that kubectl installs is the one that the operator embeds.
-func TestDeployedCRDIsTheEmbeddedOne(t *testing.T) {
-	admissiontest.Deployed(t, repoRoot, "etcd-backup-operator", "etcdbackups")
-}

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
@@ -21,7 +21,7 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 	good.SetNamespace(metav1.NamespaceDefault)
 	good.Object["status"] = map[string]any{"succeeded": true, "etcdVersion": "3.2.13", "etcdRevision": int64(5), "lastSuccessDate": "2019-01-01T00:00:00Z"}
 	bad := admissiontest.Object(t, "EtcdBackup", metav1.NamespaceDefault, "bad", `{etcdEndpoints: ["x-client:2379"], storageType: Tape, backupPolicy: {maxBackups: 1}}`)
-	c := admissiontest.TakenOver(t, crd.EtcdBackups, good, bad)
+	c := admissiontest.TakenOver(t, deploy.EtcdBackups, good, bad)
 	for _, u := range []*unstructured.Unstructured{good, bad} {
 		admissiontest.EditAccepted(t, c, u, `{"spec":{"backupPolicy":{"maxBackups":5}}}`)
 	}

@@ -16,8 +16,3 @@ func TestInstallationsApply(t *testing.T) {
 		[]string{"-f", "examples/predecessor-deployment.yaml"},
 	)
 }
-
-// The CRD that kubectl installs is the one that the operator embeds.
-func TestDeployedCRDIsTheEmbeddedOne(t *testing.T) {
-	admissiontest.Deployed(t, repoRoot, "etcd-operator", "etcdclusters")
-}

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
@@ -34,7 +34,7 @@ conditions:
 func TestTakeoverFromThePredecessor(t *testing.T) {
 	u := admissiontest.Object(t, "EtcdCluster", metav1.NamespaceDefault, "old", `{size: 3, version: 3.2.13, repository: ""}`)
 	u.Object["status"] = admissiontest.Parse(t, []byte(predecessorStatus))
-	c := admissiontest.TakenOver(t, crd.EtcdClusters, u)
+	c := admissiontest.TakenOver(t, deploy.EtcdClusters, u)
 	admissiontest.EditAccepted(t, c, u, `{"spec":{"size":5}}`)
 
 	var seen v1beta2.EtcdCluster

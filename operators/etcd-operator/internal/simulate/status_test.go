@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/act"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
@@ -19,7 +19,7 @@ import (
 // that it leads to: one that it refuses would latch nothing and report nothing.
 func TestEveryStatusIsAccepted(t *testing.T) {
 	config := apiservertest.Another(t)
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdClusters))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdClusters))
 	c := apiservertest.ClientFor(t, config)
 	cluster := &v1beta2.EtcdCluster{}
 	cluster.Namespace, cluster.Name = "default", clusterName

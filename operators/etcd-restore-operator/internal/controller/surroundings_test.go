@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/controller"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-restore-operator/internal/task"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
@@ -249,15 +249,15 @@ func TestIdle(t *testing.T) {
 func TestWithoutOtherOperators(t *testing.T) {
 	t.Parallel()
 	config := apiservertest.Another(t)
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdRestores))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdRestores))
 	b := &bench{t: t, client: apiservertest.ClientFor(t, config), namespace: metav1.NamespaceDefault, metrics: prometheus.NewRegistry()}
 	apiservertest.StartOperator(t, config, b.namespace, b.operator())
 	e := b.restore("x", func(e *v1beta2.EtcdRestore) {
 		e.Spec.BackupStorageType, e.Spec.S3, e.Spec.BackupRef = "", nil, &v1beta2.BackupReference{Name: "backup"}
 	})
 	b.untilPhase(e, v1beta2.RestorePending)
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdBackups))
-	apiservertest.Install(t, config, apiservertest.Definition(crd.EtcdClusters))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdBackups))
+	apiservertest.Install(t, config, apiservertest.Definition(deploy.EtcdClusters))
 	etcdtest.Eventually(t, "EtcdClusters to be served", func() error {
 		c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: b.namespace}, Spec: v1beta2.ClusterSpec{Size: 1, Version: "3.6.16"}}
 		return client.IgnoreAlreadyExists(b.client.Create(apiservertest.Context(t), c))

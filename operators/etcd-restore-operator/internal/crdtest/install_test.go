@@ -66,8 +66,3 @@ func TestReadsNoSecret(t *testing.T) {
 func TestExamplesApply(t *testing.T) {
 	admissiontest.ExamplesApply(t, filepath.Join(repoRoot, "examples/restore*.yaml"))
 }
-
-// The definition that kubectl installs is the one that the operator embeds.
-func TestDeployedCRDIsTheEmbeddedOne(t *testing.T) {
-	admissiontest.Deployed(t, repoRoot, "etcd-restore-operator", "etcdrestores")
-}

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/etcd-operators/etcd-operators/api/crd"
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
+	"github.com/etcd-operators/etcd-operators/deploy"
 	"github.com/etcd-operators/etcd-operators/shared/admissiontest"
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
 )
@@ -26,7 +26,7 @@ func TestTakeoverFromThePredecessor(t *testing.T) {
 	unsupported := admissiontest.Object(t, "EtcdRestore", metav1.NamespaceDefault, "unsupported", `{etcdCluster: {name: unsupported}, backupStorageType: Tape}`)
 
 	all := []*unstructured.Unstructured{good, other, unsupported}
-	c := admissiontest.TakenOver(t, crd.EtcdRestores, all...)
+	c := admissiontest.TakenOver(t, deploy.EtcdRestores, all...)
 	for _, u := range all {
 		admissiontest.EditAccepted(t, c, u, `{"metadata":{"finalizers":["`+v1beta2.FinalizerRestore+`"]}}`)
 	}

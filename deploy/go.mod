@@ -1,0 +1,3 @@
+module github.com/etcd-operators/etcd-operators/deploy
+
+go 1.26.0
