@@ -1,7 +1,6 @@
 package charts
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -10,7 +9,5 @@ import (
 
 // original is the chart that has the templates, which the charts of the other operators link to.
 const original = "etcd-operator"
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { os.Exit(apiservertest.Main(m)) }

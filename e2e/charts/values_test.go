@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
 
 // another is, of each value, one that is not the default, or a function that returns it for a chart.
@@ -105,7 +106,7 @@ func TestEachValue(t *testing.T) {
 				}
 				fmt.Fprintf(&out, "%s: %s\n  %s\n\n", v.Path, text, strings.Join(changed, "\n  "))
 			}
-			golden(t, filepath.Join("testdata", name+".golden"), out.String())
+			goldentest.Compare(t, filepath.Join("testdata", name+".golden"), out.String())
 		})
 	}
 }
@@ -278,24 +279,4 @@ func difference(before, after map[string]map[string]bool) []string {
 		}
 	}
 	return all
-}
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("-want +got (go test ./charts -update writes it):\n%s", diff)
-	}
 }

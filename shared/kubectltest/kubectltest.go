@@ -1,25 +1,20 @@
-// Package kubectltest compares what kubectl shows of an object with a golden file: what a
-// person reads who is woken by it. Each file is to answer three questions: what happened, is
-// data at risk, what is to be done.
+// Package kubectltest compares what kubectl shows of an object with a golden file. It is what a person reads when an
+// alert wakes them, so each file answers three questions: what happened, is data at risk, and what to do.
 package kubectltest
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/etcd-operators/etcd-operators/shared/apiservertest"
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
-
-var update = flag.Bool("update", false, "write the golden files of what kubectl shows")
 
 // Golden compares what kubectl get, describe and events show of an object with the golden
 // file testdata/kubectl/<situation>.golden. kind is the object's, as users write it.
@@ -37,23 +32,8 @@ func Golden(t testing.TB, situation, kind string, o client.Object) {
 		}
 		fmt.Fprintf(&got, "$ kubectl %s\n%s\n", strings.Join(args, " "), normalise(string(output), o))
 	}
-	golden := filepath.Join("testdata", "kubectl", situation+".golden")
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatalf("%v: write it with -update, and read it as if it had woken you", err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("what kubectl shows has changed (-want +got): write %s with -update, and read it as if it had woken you\n%s", golden, diff)
-	}
+	// A change of this file is read as if it had woken its reader.
+	goldentest.Compare(t, filepath.Join("testdata", "kubectl", situation+".golden"), got.String())
 }
 
 // normalise replaces what differs from run to run. Ages have at most three characters, or
@@ -64,11 +44,7 @@ func normalise(output string, o client.Object) string {
 	for _, r := range replacements {
 		output = r.pattern.ReplaceAllString(output, r.by)
 	}
-	lines := strings.Split(output, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
+	return output
 }
 
 var replacements = []struct {

@@ -6,21 +6,19 @@ package manifesttest
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	psaapi "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/yaml"
-)
 
-var update = flag.Bool("update", false, "write the golden manifests anew")
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
+)
 
 // folder is where the manifests are.
 const folder = "testdata"
@@ -65,19 +63,7 @@ func Golden(t *testing.T, file, kind string, objects ...any) {
 		}
 		got.Write(b)
 	}
-	golden := filepath.Join(folder, strings.TrimSuffix(file, kind+".yaml")+"golden.yaml")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	goldentest.Compare(t, filepath.Join(folder, strings.TrimSuffix(file, kind+".yaml")+"golden.yaml"), got.String())
 }
 
 // Restricted fails the test for a Pod that a namespace with

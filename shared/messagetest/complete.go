@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
 
 var (
@@ -27,7 +29,7 @@ var (
 // lines.
 func Complete(t *testing.T, but ...string) {
 	t.Helper()
-	if *update {
+	if *goldentest.Update {
 		return // it is written when all tests have run
 	}
 	golden, err := os.ReadFile(golden)

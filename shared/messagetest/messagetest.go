@@ -20,11 +20,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-var update = flag.Bool("update", false, "write the golden file of messages anew")
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
+)
 
 // golden is where the messages are kept, in the folder of the package under test.
 var golden = filepath.Join("testdata", "messages.golden")
@@ -130,31 +129,11 @@ func (b *Book) Check(code int) int {
 	if code != 0 || isPartial() {
 		return code
 	}
-	got := b.text()
-	if *update {
-		if err := write(got); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
+	if err := goldentest.Check(golden, b.text()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		fmt.Fprintf(os.Stderr, "messages differ from %s (-want +got); if that is intended, run go test with -update:\n%s\n", golden, diff)
-		return 1
-	}
 	return 0
-}
-
-func write(text string) error {
-	if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(golden, []byte(text), 0o644)
 }
 
 // isPartial reports whether flags select some of the tests, or change them.

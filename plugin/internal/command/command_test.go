@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/plugin/internal/goldenfile"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/kube"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/tunnel"
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
 
 // now is the time of all screens.
@@ -169,7 +169,7 @@ func (w *world) run(line string, more ...string) string {
 // golden compares screens with a file.
 func golden(t *testing.T, name string, screens ...string) {
 	t.Helper()
-	goldenfile.Compare(t, name, strings.Join(screens, "\n"))
+	goldentest.Compare(t, "testdata/"+name+".golden", strings.Join(screens, "\n"))
 }
 
 // aCluster is a healthy cluster of three.

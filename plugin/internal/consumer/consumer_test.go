@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/plugin/internal/goldenfile"
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
 
 func cluster() *v1beta2.EtcdCluster {
@@ -39,7 +39,7 @@ func TestConfig(t *testing.T) {
 			}
 			text.WriteString(got + "\n")
 		}
-		goldenfile.Compare(t, kind, text.String())
+		goldentest.Compare(t, "testdata/"+kind+".golden", text.String())
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operators/etcd-operators/api/v1beta2"
-	"github.com/etcd-operators/etcd-operators/plugin/internal/goldenfile"
 	"github.com/etcd-operators/etcd-operators/plugin/internal/runbook"
 	"github.com/etcd-operators/etcd-operators/shared/etcdclient"
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
 
 // now is the time of all screens.
@@ -75,7 +75,7 @@ func inBothFormats(t *testing.T, show func(*strings.Builder, Format) error) stri
 // What etcd says of itself is newer than the status, and is shown in its place: who leads, the
 // versions and the ids.
 func TestStatus(t *testing.T) {
-	goldenfile.Compare(t, "status", inBothFormats(t, func(out *strings.Builder, f Format) error { return StatusOf(seen()).Print(out, f) }))
+	goldentest.Compare(t, "testdata/status.golden", inBothFormats(t, func(out *strings.Builder, f Format) error { return StatusOf(seen()).Print(out, f) }))
 }
 
 // Alarms are those that etcd tells, also before the operator has heard of them; and lead to their
@@ -86,7 +86,7 @@ func TestStatusWithAlarm(t *testing.T) {
 	a := s.Answers["example-b"]
 	a.Alarms = []etcdclient.Alarm{{Kind: etcdclient.NoSpace, MemberID: 18}, {Kind: etcdclient.NoSpace, MemberID: 4}}
 	s.Answers["example-b"] = a
-	goldenfile.Compare(t, "status-alarm", inBothFormats(t, func(out *strings.Builder, f Format) error { return StatusOf(s).Print(out, f) }))
+	goldentest.Compare(t, "testdata/status-alarm.golden", inBothFormats(t, func(out *strings.Builder, f Format) error { return StatusOf(s).Print(out, f) }))
 }
 
 func TestMembers(t *testing.T) {
@@ -100,7 +100,7 @@ func TestMembers(t *testing.T) {
 		}
 		text += fmt.Sprintf("# -o %q\n%s", f, out)
 	}
-	goldenfile.Compare(t, "members", text)
+	goldentest.Compare(t, "testdata/members.golden", text)
 }
 
 func TestParseFormat(t *testing.T) {

@@ -3,7 +3,6 @@ package simulate
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -20,6 +19,7 @@ import (
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/action"
 	"github.com/etcd-operators/etcd-operators/operators/etcd-operator/internal/plan/facts"
+	"github.com/etcd-operators/etcd-operators/shared/goldentest"
 )
 
 // manySeeds is from how many seeds on a test run is taken to have time.
@@ -1365,7 +1365,7 @@ func TestPlantedBugs(t *testing.T) {
 		})
 	}
 	unknown := func(name string, _ int64) bool { _, ok := rows[name]; return !ok }
-	if *updateFlag {
+	if *goldentest.Update {
 		maps.DeleteFunc(caught, unknown)
 		writeCaught(t, caught)
 	}
@@ -1380,8 +1380,6 @@ func TestPlantedBugs(t *testing.T) {
 // decides nothing: a bug that its seed no longer catches is searched for.
 const caughtFile = "testdata/planted.json"
 
-var updateFlag = flag.Bool("update", false, "write "+caughtFile)
-
 func readCaught(t *testing.T) map[string]int64 {
 	t.Helper()
 	caught := map[string]int64{}
@@ -1389,7 +1387,7 @@ func readCaught(t *testing.T) map[string]int64 {
 	if err == nil {
 		err = json.Unmarshal(content, &caught)
 	}
-	if err != nil && (!*updateFlag || !errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && (!*goldentest.Update || !errors.Is(err, fs.ErrNotExist)) {
 		t.Fatal(err)
 	}
 	return caught
