@@ -291,7 +291,7 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 	}
 	var all []pod
 	for i := range list.Items {
-		if p := &list.Items[i]; mayBeMembers(p, c) && mayRun(p) {
+		if p := &list.Items[i]; (mayBeMembers(p, c) || hasLostOwner(p)) && mayRun(p) {
 			all = append(all, podOf(p))
 		}
 	}
@@ -299,8 +299,8 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 	return all, nil
 }
 
-// unlistedPods are the members' that may run and that the list of members' Pods did not show:
-// somebody has taken a label from them, and may have put it back since.
+// unlistedPods returns the Pods of members that might run and that the list of members' Pods did not contain, because
+// a label was removed from them.
 func (k *Keeper) unlistedPods(ctx context.Context, in *input) ([]pod, error) {
 	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
 	if err := k.Live.List(ctx, &list, client.InNamespace(in.cluster.Namespace)); err != nil {
@@ -310,7 +310,7 @@ func (k *Keeper) unlistedPods(ctx context.Context, in *input) ([]pod, error) {
 	for i := range list.Items {
 		o := &list.Items[i]
 		listed := slices.ContainsFunc(in.pods, func(p pod) bool { return p.name == o.Name })
-		if listed || !metav1.IsControlledBy(o, in.cluster) {
+		if listed || !mayBeMembers(o, in.cluster) {
 			continue
 		}
 		var p corev1.Pod
@@ -325,11 +325,16 @@ func (k *Keeper) unlistedPods(ctx context.Context, in *input) ([]pod, error) {
 	return all, nil
 }
 
-// mayBeMembers reports whether the EtcdCluster controls a Pod, or may have: a Pod that was made for
-// its CAs and has lost its owner reference still trusts only these.
-func mayBeMembers(p *corev1.Pod, c *v1beta2.EtcdCluster) bool {
-	hasLostOwner := metav1.GetControllerOf(p) == nil && p.Annotations[v1beta2.AnnotationTrust] != ""
-	return metav1.IsControlledBy(p, c) || hasLostOwner
+// mayBeMembers reports whether the EtcdCluster controls a Pod, or might control it: no controller owns the Pod, and it
+// has the name of a member.
+func mayBeMembers(p metav1.Object, c *v1beta2.EtcdCluster) bool {
+	return metav1.IsControlledBy(p, c) || hasLostOwner(p) && member.IsName(c.Name, p.GetName())
+}
+
+// hasLostOwner reports whether no controller owns a Pod that was created for the CAs of an EtcdCluster. The Pod still
+// trusts only these CAs.
+func hasLostOwner(p metav1.Object) bool {
+	return metav1.GetControllerOf(p) == nil && p.GetAnnotations()[v1beta2.AnnotationTrust] != ""
 }
 
 func mayRun(p *corev1.Pod) bool {

@@ -255,7 +255,7 @@ func (b *bench) runningPod(name string) *corev1.Pod {
 	return p
 }
 
-// A member whose Pod has lost its labels refuses certificates of a CA that it does not
+// A member whose Pod has lost its labels, its owner reference or both refuses certificates of a CA that it does not
 // trust, like any other.
 func TestRotationWaitsForAPodWithoutLabels(t *testing.T) {
 	t.Parallel()
@@ -264,12 +264,20 @@ func TestRotationWaitsForAPodWithoutLabels(t *testing.T) {
 		"all labels":           func(p *corev1.Pod) { clear(p.Labels) },
 		"the owner reference":  func(p *corev1.Pod) { p.OwnerReferences = nil },
 		"the controller field": func(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil },
+		"one label and the owner reference": func(p *corev1.Pod) {
+			delete(p.Labels, v1beta2.LabelCluster)
+			p.OwnerReferences = nil
+		},
+		"all labels and the owner reference": func(p *corev1.Pod) {
+			clear(p.Labels)
+			p.OwnerReferences = nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, autoPolicy())
 			b.report(b.keep())
-			p := b.runningPod("x-a")
+			p := b.runningPod("x-bcdfghjklm")
 			take(p)
 			if err := b.client.Update(apiservertest.Context(t), p); err != nil {
 				t.Fatal(err)
@@ -278,7 +286,7 @@ func TestRotationWaitsForAPodWithoutLabels(t *testing.T) {
 			before := b.secret("x-peer-tls").Data["tls.crt"]
 			for range 3 {
 				if s := b.keep(); s.TLS.Rotation != v1beta2.CATrustingBoth {
-					t.Fatalf("the rotation is at step %q, want %q: Pod x-a trusts the former CA alone", s.TLS.Rotation, v1beta2.CATrustingBoth)
+					t.Fatalf("the rotation is at step %q, want %q: the Pod trusts only the former CA", s.TLS.Rotation, v1beta2.CATrustingBoth)
 				}
 			}
 			if !bytes.Equal(b.secret("x-peer-tls").Data["tls.crt"], before) {
@@ -314,7 +322,7 @@ func TestRotationWaitsForAPodWhoseLabelsAreBack(t *testing.T) {
 	b.keeper.Live = putBack{b.client}
 	for range 3 {
 		if s := b.keep(); s.TLS.Rotation != v1beta2.CATrustingBoth {
-			t.Fatalf("the rotation is at step %q, want %q: Pod x-a trusts the former CA alone", s.TLS.Rotation, v1beta2.CATrustingBoth)
+			t.Fatalf("the rotation is at step %q, want %q: the Pod trusts only the former CA", s.TLS.Rotation, v1beta2.CATrustingBoth)
 		}
 	}
 }
