@@ -47,11 +47,11 @@ func (w *world) clone() *world {
 	}
 	c.claims = make([]*claim, len(w.claims))
 	for i, old := range w.claims {
-		c.claims[i] = &claim{old.claimObject, copyDisk(old.disk)}
+		c.claims[i] = &claim{old.claimObject, copyDisk(old.disk), old.restore}
 	}
 	c.attic = make([]*claim, len(w.attic))
 	for i, old := range w.attic {
-		c.attic[i] = &claim{old.claimObject, copyDisk(old.disk)}
+		c.attic[i] = &claim{old.claimObject, copyDisk(old.disk), old.restore}
 	}
 	c.runs = make([]*run, len(w.runs))
 	for i, r := range w.runs {

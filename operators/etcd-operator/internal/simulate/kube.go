@@ -136,6 +136,8 @@ func (p *pod) changedFrom() string {
 type claim struct {
 	claimObject
 	disk *disk
+	// restore is the restore that created it; empty if etcd-operator did.
+	restore string
 }
 
 // claimObject is what watchers see of a claim. It is comparable.
@@ -321,9 +323,9 @@ func (w *world) createPod(p *pod) {
 }
 
 func (w *world) createClaim(name string) *claim {
-	c := &claim{claimObject{
+	c := &claim{claimObject: claimObject{
 		name: name, uid: w.uid(), revision: w.nextRevision(), node: -1, created: w.now, owner: w.cluster.number, retained: w.cluster.retain, requested: w.cluster.storage, capacity: w.cluster.storage,
-	}, &disk{}}
+	}, disk: &disk{}}
 	if w.ships() {
 		c.set(member.NewClaim(w.object(&w.cluster), name))
 	}

@@ -91,7 +91,9 @@ func (w *world) whatIsWrong() string {
 	case w.awaited: // whoever was to make it has given up
 		return w.remains()
 	case w.cfg.Existed != "" && c.fence.Adopted.Restore == "":
-		if len(w.pods)+len(w.claims) > 0 || slices.ContainsFunc(w.births, func(b birth) bool { return !b.restored }) {
+		// A restore's request for the volume of its seed can take effect after the restore has ended.
+		made := func(c *claim) bool { return c.restore == "" }
+		if len(w.pods) > 0 || slices.ContainsFunc(w.claims, made) || slices.ContainsFunc(w.births, func(b birth) bool { return !b.restored }) {
 			return "something was made where a cluster existed"
 		}
 		return ""

@@ -69,6 +69,7 @@ func (a *restoreAPI) createSeedClaim(p *corev1.PersistentVolumeClaim) error {
 	}
 	a.checkLeft("a seed's volume is made")
 	c := a.w.createClaim(p.Name)
+	c.restore = a.of.uid
 	c.set(p.DeepCopy())
 	c.capacity = c.requested
 	p.UID, p.ResourceVersion = types.UID(c.uid), resourceVersion(c.revision)
