@@ -189,11 +189,11 @@ func (w *world) connected(a, b int) bool {
 	return !w.during(PartitionPeers) || a%2 == b%2
 }
 
-// connections sums up which nodes run and reach each other.
+// connections sums up which nodes run, reach each other, and have a kubelet that reports.
 func (w *world) connections() string {
 	b := make([]byte, 0, len(w.nodes)+1)
 	for i := range w.nodes {
-		b = append(b, byte('0'+boolInt(w.nodeRuns(i))+2*boolInt(w.step < w.nodes[i].cut)))
+		b = append(b, byte('0'+boolInt(w.nodeRuns(i))+2*boolInt(w.step < w.nodes[i].cut)+4*boolInt(w.step < w.nodes[i].silent)))
 	}
 	return string(append(b, byte('0'+boolInt(w.during(PartitionPeers)))))
 }
