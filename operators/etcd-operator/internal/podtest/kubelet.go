@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -86,13 +87,12 @@ func StartKubelet(t testing.TB, c client.Client, namespace string) *Kubelet {
 	})
 	go func() {
 		defer close(ended)
-		for ctx.Err() == nil {
-			// What fails now, such as a write that conflicts, is done at the next tick.
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			// The next tick repeats what fails, for example a write that conflicts.
 			if err := k.sync(ctx); err != nil {
 				k.last = err
 			}
-			time.Sleep(tick)
-		}
+		}, tick)
 	}()
 	return k
 }
