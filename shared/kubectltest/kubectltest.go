@@ -1,5 +1,6 @@
 // Package kubectltest compares what kubectl shows of an object with a golden file. It is what a person reads when an
-// alert wakes them, so each file answers three questions: what happened, is data at risk, and what to do.
+// alert wakes them, so each file answers three questions: what happened, is data at risk, and what to do. Read a changed
+// file with these questions in mind.
 package kubectltest
 
 import (
@@ -32,7 +33,6 @@ func Golden(t testing.TB, situation, kind string, o client.Object) {
 		}
 		fmt.Fprintf(&got, "$ kubectl %s\n%s\n", strings.Join(args, " "), normalise(string(output), o))
 	}
-	// A change of this file is read as if it had woken its reader.
 	goldentest.Compare(t, filepath.Join("testdata", "kubectl", situation+".golden"), got.String())
 }
 

@@ -217,7 +217,7 @@ func (k *Keeper) carryOut(ctx context.Context, in *input, out *outcome, last boo
 	for _, w := range out.writes {
 		done, wrong := k.write(ctx, w)
 		if last && !done && wrong == nil {
-			wrong = &problem{facts.CertificatesPending, fmt.Sprintf("cannot write Secret %s: %s", w.to.Name, "it has changed since it was read")}
+			wrong = &problem{facts.CertificatesPending, fmt.Sprintf("cannot write Secret %s: it %v", w.to.Name, ErrChanged)}
 		}
 		note(w.told, done, wrong)
 	}
@@ -291,7 +291,7 @@ func (k *Keeper) pods(ctx context.Context, from client.Reader, c *v1beta2.EtcdCl
 	}
 	var all []pod
 	for i := range list.Items {
-		if p := &list.Items[i]; (mayBeMembers(p, c) || hasLostOwner(p)) && mayRun(p) {
+		if p := &list.Items[i]; (metav1.IsControlledBy(p, c) || hasLostOwner(p)) && mayRun(p) {
 			all = append(all, podOf(p))
 		}
 	}
@@ -348,7 +348,7 @@ func podOf(p *corev1.Pod) pod {
 	return pod{name: p.Name, trust: p.Annotations[v1beta2.AnnotationTrust], ready: ready && p.DeletionTimestamp.IsZero()}
 }
 
-// ErrChanged means that an EtcdCluster is not as it was read any more, so nothing is written for it.
+// ErrChanged means that an object was changed after it was read, so nothing is written.
 var ErrChanged = errors.New("has changed since it was read")
 
 // unchanged reads the EtcdCluster, and returns ErrChanged if its spec has changed since the decision, or if it

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(messages.Check(apiservertest.Main(m))) }
 // Whatever can be told is in the golden file, where it is read. Errors are for the log.
 func TestEveryTextIsInTheGoldenFile(t *testing.T) {
 	messagetest.Complete(t, "make a key: ", "draw a serial number: ", "sign a certificate: ", "encode a key: ", "digital signature",
-		"read Pods: ", "list the metadata of Pods: ", "read Pod ", "read EtcdCluster: ", "read Certificate ", "it has changed since it was read", "has changed since it was read")
+		"read Pods: ", "list the metadata of Pods: ", "read Pod ", "read EtcdCluster: ", "read Certificate ", "has changed since it was read")
 }
 
 // decided is decide, for tests: it notes what is said. Names and times of a real API server

@@ -58,14 +58,16 @@ func (s *staleness) note(key client.ObjectKey, now time.Time) time.Duration {
 	return delay
 }
 
-// age returns how long ago the passes in a row began, of which this pass is one.
+// age returns for how long all passes of a cluster have been stale, including the current one. It is 0 for the first
+// stale pass.
 func (s *staleness) age(key client.ObjectKey, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return now.Sub(s.begin(key, now).since)
 }
 
-// begin returns the staleness of a cluster, which begins now if there was none. s.mu must be locked.
+// begin returns the record of a cluster's stale passes. It creates the record if the last pass was not stale. The caller
+// holds s.mu.
 func (s *staleness) begin(key client.ObjectKey, now time.Time) *stalled {
 	x := s.all[key]
 	if x == nil {
