@@ -60,12 +60,15 @@ func ClipTo(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
 }
 
-// InDoubt describes an object that has a name which its owner gave it, and that no controller owns. It contains the
+// InDoubt describes an object that has a name which its owner gave it, and that no controller owns. The text contains the
 // kubectl command that makes the owner its controller, whichever owner references the object has.
 func InDoubt(namespace, kind, name, ownerKind, owner, uid string) string {
-	return fmt.Sprintf("%s %s might be this %s's, but its owner references do not show to whom it belongs: if it belongs to this %[3]s, run kubectl -n %[4]s patch %[5]s %[2]s --type=merge -p "+
-		`'{"metadata":{"ownerReferences":[{"apiVersion":"%[6]s","kind":"%[3]s","name":"%[7]s","uid":"%[8]s","controller":true}]}}'; delete it only if it does not`,
-		kind, name, ownerKind, namespace, strings.ToLower(kind), v1beta2.GroupVersion, owner, uid)
+	object := strings.ToLower(kind) + " " + name
+	reference := fmt.Sprintf(`{"apiVersion":"%s","kind":"%s","name":"%s","uid":"%s","controller":true}`,
+		v1beta2.GroupVersion, ownerKind, owner, uid)
+	command := fmt.Sprintf(`kubectl -n %s patch %s --type=merge -p '{"metadata":{"ownerReferences":[%s]}}'`, namespace, object, reference)
+	return fmt.Sprintf("%s %s might belong to this %s, but its owner references do not show its owner: "+
+		"if it belongs to this %s, run %s; delete it only if it does not", kind, name, ownerKind, ownerKind, command)
 }
 
 // Time is a moment as people read it: in UTC, to the second.

@@ -48,7 +48,7 @@ func TestNameIsTaken(t *testing.T) {
 		owners []metav1.OwnerReference
 		want   []string
 	}{
-		"by an object without a controller": {"it might be this EtcdBackup's", nil, []string{"might be this EtcdBackup's", `"uid":"uid"`, "delete it only if it does not"}},
+		"by an object without a controller": {"it might belong to this EtcdBackup", nil, []string{"might belong to this EtcdBackup", `"uid":"uid"`, "delete it only if it does not"}},
 		"by an object of another":           {"it is another's", []metav1.OwnerReference{{UID: "other", Controller: new(true)}}, []string{"does not belong to this EtcdBackup: delete it"}},
 	} {
 		t.Run(name, func(t *testing.T) {

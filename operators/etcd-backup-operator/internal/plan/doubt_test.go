@@ -35,18 +35,72 @@ func TestJobInDoubt(t *testing.T) {
 		condition, want string
 		active, history int
 	}{
-		"one-shot backup":                        {"its backup might run", observe(active(0), doubt(0), after(time.Hour)), "", complete, "False JobInDoubt", 1, 0},
-		"not in the status":                      {"the write after its start was lost", observe(seen, doubt(0)), "", complete, "False JobInDoubt", 1, 0},
-		"next backup due":                        {"Forbid: it might run", hourly(active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
-		"next backup replaces it":                {"it might belong to another owner", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 1, 0},
-		"next backup may run at the same time":   {"Allow: it is no obstacle", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), after(time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 0},
-		"eight newer backups":                    {"Allow: it still counts as active", hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), eightNewer, counted("every 1h0m0s", 8*time.Hour), after(9*time.Hour)), "StartJob", scheduled, "True JobInDoubt", 2, 8},
-		"last backup runs, and must be replaced": {"Replace: the next one cannot start yet", hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), started(time.Hour), counted("every 1h0m0s", time.Hour), after(2*time.Hour)), "", scheduled, "True JobInDoubt", 2, 0},
-		"backup was given up":                    {"it could start a Pod at the same time as any newer backup", hourly(concurrency(v1beta2.AllowConcurrent), before(0, "NodeLost"), doubt(0), after(time.Hour)), "", scheduled, "True JobInDoubt", 0, 1},
-		"archive":                                {"two archivers must not record", archived(archiverInDoubt), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
-		"archive that was removed":               {"it might belong to another owner", archived(archiverInDoubt, spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })), "", v1beta2.ConditionArchiving, "False JobInDoubt", 0, 1},
-		"copies":                                 {"two must not copy", copied(copierInDoubt), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
-		"copies that were removed":               {"it might belong to another owner", copied(copierInDoubt, spec(func(s *v1beta2.BackupSpec) { s.CopyTo = nil })), "", v1beta2.ConditionCopied, "False JobInDoubt", 0, 1},
+		"one-shot backup": {
+			reason:    "its backup might still run",
+			o:         observe(active(0), doubt(0), after(time.Hour)),
+			condition: complete, want: "False JobInDoubt", active: 1,
+		},
+		"not in the status": {
+			reason:    "the status write after its start was lost",
+			o:         observe(seen, doubt(0)),
+			condition: complete, want: "False JobInDoubt", active: 1,
+		},
+		"next backup due": {
+			reason:    "concurrencyPolicy is Forbid, and the Job might still run",
+			o:         hourly(active(0), doubt(0), after(time.Hour)),
+			condition: scheduled, want: "True JobInDoubt", active: 1,
+		},
+		"next backup replaces it": {
+			reason:    "the Job might belong to another owner, so it is not deleted",
+			o:         hourly(concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), after(time.Hour)),
+			condition: scheduled, want: "True JobInDoubt", active: 1,
+		},
+		"next backup may run at the same time": {
+			reason: "concurrencyPolicy is Allow, so the next backup starts",
+			o:      hourly(concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), after(time.Hour)),
+			action: "StartJob", condition: scheduled, want: "True JobInDoubt", active: 2,
+		},
+		"eight newer backups": {
+			reason: "concurrencyPolicy is Allow, and the Job still counts as active",
+			o: hourly(
+				concurrency(v1beta2.AllowConcurrent), active(0), doubt(0), eightNewer,
+				counted("every 1h0m0s", 8*time.Hour), after(9*time.Hour),
+			),
+			action: "StartJob", condition: scheduled, want: "True JobInDoubt", active: 2, history: 8,
+		},
+		"last backup runs, and must be replaced": {
+			reason: "concurrencyPolicy is Replace, and the next backup cannot start yet",
+			o: hourly(
+				concurrency(v1beta2.ReplaceConcurrent), active(0), doubt(0), started(time.Hour),
+				counted("every 1h0m0s", time.Hour), after(2*time.Hour),
+			),
+			condition: scheduled, want: "True JobInDoubt", active: 2,
+		},
+		"backup was given up": {
+			reason:    "it could start a Pod at the same time as a newer backup",
+			o:         hourly(concurrency(v1beta2.AllowConcurrent), before(0, "NodeLost"), doubt(0), after(time.Hour)),
+			condition: scheduled, want: "True JobInDoubt", history: 1,
+		},
+		"archive": {
+			reason:    "two archivers must not record at the same time",
+			o:         archived(archiverInDoubt),
+			condition: v1beta2.ConditionArchiving, want: "False JobInDoubt", history: 1,
+		},
+		"archive that was removed": {
+			reason:    "the Job might belong to another owner, so it is not deleted",
+			o:         archived(archiverInDoubt, spec(func(s *v1beta2.BackupSpec) { s.Archive = nil })),
+			condition: v1beta2.ConditionArchiving, want: "False JobInDoubt", history: 1,
+		},
+		"copies": {
+			reason:    "two Jobs must not copy at the same time",
+			o:         copied(copierInDoubt),
+			condition: v1beta2.ConditionCopied, want: "False JobInDoubt", history: 1,
+		},
+		"copies that were removed": {
+			reason:    "the Job might belong to another owner, so it is not deleted",
+			o:         copied(copierInDoubt, spec(func(s *v1beta2.BackupSpec) { s.CopyTo = nil })),
+			condition: v1beta2.ConditionCopied, want: "False JobInDoubt", history: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := noted(row.o)
