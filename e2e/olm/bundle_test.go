@@ -19,20 +19,29 @@ var bundles string
 func TestMain(m *testing.M) { os.Exit(withBundles(m)) }
 
 func withBundles(m *testing.M) int {
-	made, err := Generate(root)
-	if err == nil {
-		bundles, err = os.MkdirTemp("", "bundles")
-	}
-	defer os.RemoveAll(bundles)
-	for name, text := range made {
-		path := filepath.Join(bundles, name)
-		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
-	}
-	if err != nil {
+	if err := writeBundles(); err != nil {
 		fmt.Fprintln(os.Stderr, "write the bundles:", err)
 		return 1
 	}
+	defer os.RemoveAll(bundles)
 	return m.Run()
+}
+
+func writeBundles() error {
+	made, err := Generate(root)
+	if err != nil {
+		return err
+	}
+	if bundles, err = os.MkdirTemp("", "bundles"); err != nil {
+		return err
+	}
+	for name, text := range made {
+		path := filepath.Join(bundles, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bundle returns the folder of an operator's bundle.
